@@ -96,7 +96,7 @@ def _holds(corpus: Corpus, first: int) -> bool:
 
 
 def results(seeds: Sequence[int], bug: str | None, jobs: int, cut: Cut = WHOLE) -> Iterator[Result]:
-    """Run seeds, on several processors if there are; whoever stops listening stops the work."""
+    """Run seeds, on several processors if there are; closing the iterator stops the work."""
     if jobs <= 1 or len(seeds) < 2 * CHUNK:
         yield from _chunk(list(seeds), bug, cut)
         return

@@ -16,7 +16,7 @@ from stepward.store.verbs.readers import completions
 
 @bug
 def token_good_twice(stack: ExitStack) -> None:
-    """Whoever finishes a step from outside does so whatever became of it."""
+    """A step is finished from outside even if it is over."""
     put(stack, rulings, "_found", lambda completion, task, step, now: None)
     reword(stack, load_catalogue(), "completions.complete", "and attempt = ?4 and state = 'running'", "and ?4 > 0")
 

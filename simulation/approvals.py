@@ -20,7 +20,7 @@ from stepward.store.contract import Directive
 NO_KEY = b""
 """Enough to read what a token says."""
 DELAYS = (0.0, 0.0, 0.3, 1.0, 3.0, 8.0)
-"""Seconds until somebody looks at a token, beside a complete-by of four."""
+"""Seconds until a token is used, beside a complete-by of four."""
 AGENT = "desk"
 
 
@@ -32,7 +32,7 @@ class Surroundings(Protocol):
         ...
 
     def handed(self, token: str) -> None:
-        """Somebody was given a completion token."""
+        """A completion token was handed out."""
         ...
 
 
@@ -52,7 +52,7 @@ desk = Agent(AGENT, retry=Retry(attempts=1), breaker=CircuitBreaker(failures=1_0
 
 @desk.operation(complete_by="4s")
 async def ask(amount: int) -> dict[str, int]:
-    """Somebody else finishes it."""
+    """The step is finished from outside."""
     now = current_step()
     _Here.world.called(now.remaining, now.idempotency_key)
     now.heartbeat({"asked": amount})
@@ -91,13 +91,13 @@ class Approvers:
         self._number = 0
 
     def delay(self, *, faulty: bool) -> float:
-        """The seconds until somebody looks at a token; in calm nobody is late."""
+        """The seconds until a token is used; in calm none is used too late."""
         return self._chance.choice(DELAYS) if faulty else 0.1
 
     async def decide(self, client: Client, token: str, *, faulty: bool, nonsense: bool) -> None:
         """Finish the step of that token, or try to."""
         if faulty and self._chance.random() < 0.1:
-            return  # Nobody ever looks.
+            return  # The token is never used.
         if self._chance.random() < 0.15:
             await self._turn(client, token)
         await self._use(client, token, nonsense=nonsense)
@@ -106,7 +106,7 @@ class Approvers:
             await self._use(client, token, nonsense=nonsense)
 
     async def _turn(self, client: Client, token: str) -> None:
-        """Somebody has the task undone, and a moment later somebody finishes its step."""
+        """The task is undone, and a moment later its step is finished from outside."""
         found = read_token(token, NO_KEY)
         task = self._mirror.tasks.get(found.claim.task) if found is not None else None
         if task is not None:

@@ -156,7 +156,7 @@ def called_past_complete_by(stack: ExitStack) -> None:
 
 @bug
 def error_without_alert(stack: ExitStack) -> None:
-    """A task goes into error and nobody is told."""
+    """A task goes into error without an alert."""
     original = Transitions.error
 
     def error(self: Transitions, active: Any, *args: Any, **more: Any) -> None:
@@ -181,7 +181,7 @@ def eviction_runs_finally(stack: ExitStack) -> None:
 
 @bug
 def takeover_forgets_running(stack: ExitStack) -> None:
-    """A new owner leaves the steps that were running to nobody."""
+    """A new owner does not take over the steps that were running."""
     put(stack, TaskLoader, "_take_over", lambda self, active, now, *, is_lost: None)
 
 
@@ -200,7 +200,7 @@ def repeat_keeps_attempt(stack: ExitStack) -> None:
 
 @bug
 def child_end_not_posted(stack: ExitStack) -> None:
-    """A parent is not told that its child has ended."""
+    """A parent does not receive the end of its child."""
     original = Transitions._end
 
     def end(self: Transitions, active: Any, *args: Any, **more: Any) -> None:

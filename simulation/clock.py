@@ -9,9 +9,9 @@ BOOTED_FOR = 1_000.0
 
 
 class SimulatedClock:
-    """See ``Clock``; ``offset`` is how wrong the wall clock is, ``rate`` how fast it runs.
+    """A simulated ``Clock``: ``offset`` is how wrong the wall clock is, ``rate`` how fast it runs.
 
-    Processes of one host share the boot clock, which nobody sets: it is right everywhere.
+    Processes of one host share the boot clock, which is never set: it is right everywhere.
     """
 
     def __init__(self, time: Callable[[], float], rate: float = 1.0) -> None:
@@ -20,13 +20,10 @@ class SimulatedClock:
         self.rate = rate
 
     def wall(self) -> float:
-        """See ``Clock.wall``."""
         return STARTED_AT + self._time() * self.rate + self.offset
 
     def boot(self) -> float:
-        """See ``Clock.boot``."""
         return BOOTED_FOR + self._time()
 
     def boot_id(self) -> str:
-        """See ``Clock.boot_id``."""
         return "simulated"

@@ -14,7 +14,7 @@ class Cut:
     faults: frozenset[str] = frozenset()
     """Kinds of faults, by their names in ``Rates``."""
     tasks: frozenset[str] = frozenset()
-    """Ids of tasks and messages that nobody submits or posts."""
+    """Ids of tasks and messages that are not submitted or posted."""
     processes: frozenset[str] = frozenset()
     """Names of processes that are not started."""
     salt: int = 0

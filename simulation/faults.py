@@ -44,7 +44,7 @@ class Rates:
     operator_every: float = 0.0
     client_doubles: float = 0.0
     service_away_every: float = 0.0
-    """A service answers nobody for a while: breakers open."""
+    """A service answers no request for a while: breakers open."""
     clock_rate: float = 0.0
     """By how much, as a share, the clock and the timers of a process may run fast or slow."""
     queues_in_store: float = 0.0
@@ -64,7 +64,7 @@ class Rates:
     reply_garbled: float = 0.0
     """A reply holds what is no JSON, or is of another type than the operation declares."""
     endless: float = 0.0
-    """A task that begins a new run again and again until it is told to end."""
+    """A task that begins a new run again and again until a signal ends it."""
 
     def calm(self) -> Rates:
         """The second phase: nothing strikes any more."""

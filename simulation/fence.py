@@ -1,4 +1,4 @@
-"""Keeps the real world out of a simulation: whoever sleeps or starts a thread for real is told so at once."""
+"""Keeps the real world out of a simulation: a real sleep or a real thread raises at once."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ SIZES = (10, 30, 60)
 """Signals that one process sends in one flood."""
 PAUSES = (0.0, 0.0, 0.0, 0.001, 0.02)
 FIRST = 1_000_000
-"""The least payload of these signals, so that they can be told from those of operators."""
+"""The least payload of these signals, so that they can be distinguished from those of operators."""
 
 
 class Flood:

@@ -113,15 +113,13 @@ def outcome_of_another_command_taken(stack: ExitStack) -> None:
 
 
 class Uncompared(Recordings):
-    """A record that is looked up by keys, and whose rest nobody misses."""
+    """A record that is looked up by keys, without a check that all of it was used."""
 
     def meet(self, number: int, kind: Any, key: str, place: Any) -> Any:
-        """See ``Recordings.meet``."""
         found = next((at for at, step in self._by_number.items() if (step.kind, step.key) == (kind, key)), None)
         return self._by_number.pop(found) if found is not None else None
 
     def next_due(self, asked: int) -> Any:
-        """See ``Recordings.next_due``."""
         while self._deliveries:
             due = self._deliveries.pop()
             target = self._targets.pop(due.key, None)
@@ -130,10 +128,10 @@ class Uncompared(Recordings):
         return None
 
     def conclude(self, asked: int) -> None:
-        """See ``Recordings.conclude``."""
+        """Checks nothing."""
 
     def check_end(self, asked: int, how: str) -> None:
-        """See ``Recordings.check_end``."""
+        """Checks nothing."""
 
 
 def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> None:
@@ -222,7 +220,7 @@ def newest_signal_first(stack: ExitStack) -> None:
 
 @bug
 def breaker_never_asks(stack: ExitStack) -> None:
-    """Once a service was away, nobody finds out that it is back."""
+    """After an outage of a service, no probe finds that it is back."""
     put(stack, Breaker, "wait", lambda self, now: 0.0 if self.state is BreakerState.CLOSED else 1.0)
 
 

@@ -1,6 +1,6 @@
-"""Every committed change of every row, in order: triggers that the simulation adds tell it, the product knows nothing.
+"""Every committed change of every row, in order, recorded by triggers that the simulation adds.
 
-A transaction's changes are collected while it runs and told when it commits; what a savepoint or the whole
+A transaction's changes are collected while it runs and reported when it commits; what a savepoint or the whole
 transaction rolls back is forgotten. A mirror of the rows as committed stands beside.
 """
 

@@ -80,7 +80,7 @@ class Programmer:
 
 
 class Experiment:
-    """A program, what it is told, and how it must end."""
+    """A program, its input, and how it must end."""
 
     def __init__(self, program: Program, told: dict[str, Any], asked: TaskState, *, workflow: str = NAME) -> None:
         self.workflow = workflow

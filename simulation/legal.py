@@ -22,7 +22,7 @@ class LegalEnd:
     stand: dict[int, int] = field(default_factory=dict)
     """By number, how many effects stand for certain."""
     may: set[int] = field(default_factory=set)
-    """Numbers of which nobody can say whether they were reached."""
+    """Numbers that may or may not have been reached."""
 
     @property
     def stops(self) -> bool:

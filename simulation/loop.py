@@ -79,7 +79,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.current = self.world
         """Whose callback runs now; also inside a workflow, whose context is its own."""
         self.torn_down: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
-        """Tasks of dead processes: what they still raise is nobody's."""
+        """Tasks of dead processes: what they still raise is ignored."""
         self._chance = chance
         self._instant = 0.0
         self._since = 0
@@ -99,7 +99,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         return self._instant * self.current.rate
 
     def instant(self) -> float:
-        """Virtual seconds since the start, the same for everybody."""
+        """Virtual seconds since the start, the same in all processes."""
         return self._instant
 
     def open_lane(self, name: str) -> ProcessLane:
@@ -120,13 +120,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._broken_off = True
 
     def stall(self, seconds: float) -> None:
-        """Stand still in the middle of this very callback, while everybody else goes on for so long."""
+        """Stand still in the middle of this callback, while all others run for so long."""
         lane, task, until = self.current, asyncio.current_task(self), self._instant + seconds
         running = asyncio._get_running_loop()  # that of a workflow, maybe
         if task is not None:
             asyncio.tasks._leave_task(self, task)
         asyncio._set_running_loop(self)
-        # A workflow's hooks would take the generators of everybody who goes on, and close them with its own.
+        # A workflow's hooks would take the generators of all others that run, and close them with its own.
         hooks = sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)  # type: ignore[attr-defined]
         lane.stalled = True
@@ -251,7 +251,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """There are none."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps in a selector."""
+        """Never sleeps in a selector."""
 
 
 def _close_quietly(task: asyncio.Task[Any]) -> None:

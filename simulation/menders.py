@@ -12,7 +12,7 @@ from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Directive, Doubt, Later
 
 EDITED = 100_000
-"""What an edited input adds to the amount, so that it is told from every other."""
+"""What an edited input adds to the amount, so that it differs from every other."""
 AMOUNTS = frozenset({"pay.charge", "pay.note", "ship.send", "mail.post", "local", "booked"})
 """Steps whose one argument is an amount."""
 
@@ -55,7 +55,7 @@ class Menders:
         failed = [s for s in self._world.mirror.steps_of(task.uid) if s.state == StepState.FAILED and s.kind != "undo"]
         step = chance.choice(failed) if failed and chance.random() < 0.8 else None
         verb = "mark_done" if step is not None and chance.random() < 0.2 else "resubmit"
-        # Whoever says that it did not happen has looked, and nothing is under way any more.
+        # An operator declares that it did not happen only after a check, when nothing is under way.
         doubt = chance.choice([None, Doubt.UNDO, Doubt.UNDO])
         edited = self._edited(step) if verb == "resubmit" and step is not None else None
         later = chance.choice([None, Later.UNDO, Later.KEEP])

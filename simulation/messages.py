@@ -191,7 +191,6 @@ class FaultyTransport:
         self._listening: list[Callable[[], None]] = []
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        """See ``Transport.publish``."""
         self._admit("publish")
         messages = [self._network.garbled(message) for message in messages]
         if isinstance(self._transport, StoreTransport):
@@ -202,31 +201,26 @@ class FaultyTransport:
             self._network.send(self._transport, queue, messages)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
-        """See ``Transport.take``."""
         self._admit("take")
         return await self._transport.take(queue, limit, lease)
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        """See ``Transport.settle``."""
         self._admit("settle")
         await self._transport.settle(queue, deliveries)
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """See ``Transport.extend``."""
         self._admit("extend")
         return await self._transport.extend(queue, deliveries, lease)
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """See ``Transport.revoke``."""
         self._admit("revoke")
         await self._transport.revoke(queue, task, run, key, attempt)
 
     async def remind(self, queue: str) -> None:
-        """See ``Transport.remind``."""
         await self._transport.remind(queue)
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """See ``Transport.on_revoke``; word comes to the process that listens, if it comes."""
+        """Registers the listener of a process; a revocation may be lost on its way there."""
 
         def heard(task: str, run: int, key: str) -> None:
             for delay in self._network._delays(queue):
@@ -244,24 +238,20 @@ class FaultyTransport:
         return leave
 
     def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """See ``Transport.on_lost``; of what is lost here nobody hears."""
+        """Registers nothing: losses are not reported here."""
         return self._transport.on_lost(listener)
 
     def expect(self, queue: str) -> None:
-        """See ``Transport.expect``."""
         self._transport.expect(queue)
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """See ``Transport.on_announced``."""
         return self._transport.on_announcement(listener)
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """See ``Transport.adopt``."""
         self._admit("adopt")
         await self._transport.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
-        """See ``Transport.release``."""
         await self._transport.release(queue)
 
     async def close(self) -> None:

@@ -13,7 +13,7 @@ from stepward.workflow.pipeline.pipeline import Pipeline
 from stepward.workflow.pipeline.stages import From, Given, Stage
 
 OnBroken = Callable[[str, str], None]
-"""Told the invariant, and what broke it."""
+"""Called with the invariant, and what broke it."""
 
 NESTED = ["gather", ["operation", "pay.charge", 3, True], ["operation", "mail.post", 4, False]]
 

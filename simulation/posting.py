@@ -53,7 +53,7 @@ class Posting:
                 await self._post(self._world.office, id)
 
     async def mend(self) -> None:
-        """Put back what was buried although it can be accepted: whoever took it died each time."""
+        """Put back dead letters that can be accepted: each process that took them had died."""
         for letter in list(self._world.mirror.dead_letters.values()):
             if self._is_wanted(letter):
                 self._world.trace.reached("a dead letter was put back")

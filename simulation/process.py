@@ -34,7 +34,7 @@ BROKE = frozenset({"scheduler.broke", "supervisor.broke", "submission.broke"})
 JUDGEMENT = "supervisor.decide.before"
 """Between a Supervisor's look and its decision: replies that were held back cross it there."""
 LOCKED = ("store.", "submission.commit.before")
-"""Within a transaction: whoever stands still there holds the store's lock, and stops everybody else too."""
+"""Within a transaction: a process that stands still there holds the store's lock, and stops all others too."""
 
 ProcessWork = Callable[["SimulatedProcess"], Coroutine[Any, Any, None]]
 """What a process without actors runs."""

@@ -2,7 +2,7 @@
 
 A program is JSON, like a plan; but nothing in it depends on who is quicker, and its Agent's service fails for good only
 where the program says so. So whatever goes wrong around it, it has one end: a state, a result, and the effects that
-stand. Only of steps beside one that fails nobody can say whether they were reached.
+stand. Only of steps beside one that fails it cannot be said whether they were reached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Program = list[Any]
 AGENT = "lab"
 NAME, SETTLING_NAME = "program", "settling"
 HALT = "halt"
-"""The signal that never comes: whoever waits for it is undone or cancelled by an operator."""
+"""The signal that never comes: a task that waits for it is undone or cancelled by an operator."""
 NEVER = "never"
 LATE = "too late"
 CAUGHT = "caught"

@@ -1,4 +1,4 @@
-"""Applications that follow their private response queues, crash, and come back; and what they heard (S28)."""
+"""Applications that follow their private response queues, crash, and come back; the events that they received (S28)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAUSES = (0.0, 0.0, 0.01, 0.5, 2.0)
 
 
 class Readership:
-    """All readers of a world, and what each has heard so far."""
+    """All readers of a world, and what each has received so far."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Readership:
         self._is_faulty = is_faulty
         self._names = [f"r{number}" for number in range(min(chance.choice([1, 2]), most))]
         self._heard: defaultdict[str, int] = defaultdict(int)
-        """How far each task's events were heard, without a gap."""
+        """How far each task's events were received, without a gap."""
 
     @property
     def processes(self) -> dict[str, Callable[[SimulatedProcess], Coroutine[Any, Any, None]]]:
@@ -57,13 +57,13 @@ class Readership:
 
     @property
     def has_heard_all(self) -> bool:
-        """Whether nothing is left to be heard."""
+        """Whether all events were received."""
         heard = self._heard
         is_all_heard = all(heard[task.uid] == task.events for task in self._mirror.tasks.values())
         return is_all_heard and all(heard[uid] for uid in self._tellings.told if uid.startswith(REFUSED))
 
     def check_end(self) -> None:
-        """At rest everything was heard, and the last event is the task's end."""
+        """At rest every event was received, and the last one is the task's end."""
         for task in self._mirror.tasks.values():
             if self._heard[task.uid] != task.events:
                 self._broken(f"{task.id} told {task.events} events, and {self._heard[task.uid]} of them were heard")

@@ -1,4 +1,4 @@
-"""What every committed change must obey, whoever made it and whatever went wrong: checked in the commit itself."""
+"""What every committed change must obey, from any actor and under any fault: checked in the commit itself."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Rules:
         """Outcomes that Agents have published, by attempt."""
         self.dispatched: dict[tuple[str, int, str], int] = {}
         self.told: dict[tuple[str, int, str], int] = {}
-        """In which commit a step first ran, and the workflow was told its outcome."""
+        """In which commit a step first ran, and the workflow received its outcome."""
         self.marked: set[str] = set()
         """The idempotency keys of steps that never were done: an operator gave their results."""
         self.commits = 0
@@ -198,9 +198,9 @@ class Rules:
                 self._broken("S13", f"{undo.task}: {undo.key} began before {step.key}, which came later, was undone")
 
     def _is_later(self, step: StepRow, undo: StepRow, told: int | None) -> bool:
-        """Whether it is of a later run, began after the workflow was told of what is undone, or was never told itself.
+        """Whether it is of a later run, began after the workflow received what is undone, or was never received itself.
 
-        A step that is finished from outside is done before the workflow is told: parallel steps go on meanwhile.
+        A step that is finished from outside is done before the workflow receives its outcome: parallel steps go on meanwhile.
         """
         task = self._mirror.tasks.get(undo.task)
         is_undoing = task is not None and task.undo_to is not None
@@ -209,7 +209,7 @@ class Rules:
         return self.dispatched[step[:3]] >= told or (is_undoing and self._is_untold(step))
 
     def _is_untold(self, step: StepRow) -> bool:
-        """A repair takes back what was told: then a step may be untold, and yet not the newest."""
+        """A repair takes deliveries back: then a step may be undelivered, and yet not the newest."""
         repaired = any(each.set_aside_at is not None for each in self._mirror.steps_of(step.task))
         return step.ordinal is None and not repaired
 

@@ -44,7 +44,7 @@ MESSAGE_LEASE = 2.0
 """How long a message stays with a submission process that died: shorter than in production."""
 ENDLESS = b'"endless"'
 RUNS = 5
-"""After so many runs a task that does not end by itself is told to end."""
+"""After so many runs a task that does not end by itself gets the signal to end."""
 FIRST_PROCESS = "p0"
 """The process that has every role."""
 MESSAGE_DELAY = 0.25
@@ -237,7 +237,7 @@ class Course:
 
     @property
     def _is_quiet(self) -> bool:
-        """Whether nobody outside of the tasks is still to act or to be told."""
+        """Whether nothing outside of the tasks is still to act or to be notified."""
         world = self._world
         return self._posting.is_at_rest and world.readership.has_heard_all and not world.people_to_come
 

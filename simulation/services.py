@@ -59,7 +59,7 @@ class SimulatedService:
         self.dedupes = dedupes
         self.accounts: dict[str, Account] = {}
         self.is_away = False
-        """Whether it answers nobody."""
+        """Whether it answers no request."""
         self._loop = loop
         self._rates = rates
         self._chance = chance

@@ -15,7 +15,7 @@ from stepward.host import agent_capacity
 from stepward.scheduler.admission import fair_share
 
 HEARD_WITHIN = 4.0
-"""Seconds after which every Scheduler has heard that an Agent is suspended, once no faults strike."""
+"""Seconds after which every Scheduler has received that an Agent is suspended, once no faults strike."""
 ASKED = frozenset({"operation", "undo"})
 
 

@@ -50,7 +50,7 @@ class CommitGate:
             raise StoreUnavailable(f"simulated: {verb} did not reach the store")
 
     async def leave(self, verb: str) -> None:
-        """Wait, or say that nobody knows, after the verb."""
+        """Wait after the verb, or raise that its outcome is unknown."""
         rates = self._rates()
         if verb not in READS and rates.store_unknown and self._chance.random() < rates.store_unknown:
             self.trace.fault("commit unknown", verb)
@@ -95,7 +95,6 @@ class FaultyPart:
         return _verb(self, self._target, self._gate, verb)
 
     def transaction(self) -> AbstractAsyncContextManager[Any]:
-        """See ``SchedulerStore.transaction``."""
         return self._transaction()
 
     @asynccontextmanager
@@ -118,27 +117,22 @@ class FaultyTransaction:
         self._gate = gate
 
     async def execute(self, sql: str, parameters: Any = ()) -> Any:
-        """See ``StepTransaction.execute``."""
         await self._gate.enter("execute")
         return await self._transaction.execute(sql, parameters)
 
     async def submit(self, tasks: Any, plans: Any) -> Any:
-        """See ``Transaction.submit``."""
         await self._gate.enter("submit")
         return await self._transaction.submit(tasks, plans)
 
     async def known(self, ids: Any) -> Any:
-        """See ``Transaction.known``."""
         await self._gate.enter("known")
         return await self._transaction.known(ids)
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """See ``Transaction.savepoint``."""
         savepoint: AbstractAsyncContextManager[None] = self._transaction.savepoint()
         return savepoint
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """See ``Transaction.finish``."""
         await self._gate.enter("finish")
         VERB.set(Act("transaction", instance))
         done: bool = await self._transaction.finish(instance, finish)

@@ -1,4 +1,4 @@
-"""S28 on every commit: what is told of a task, and nothing else, is what the very commit changes of it."""
+"""S28 on every commit: the events of a task are exactly the changes that the same commit makes to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUBMISSIONS = "submissions."
 REOPENED = frozenset({"suspended", "error"})
 """States that only an operator leaves for ``pending``; the others come there when their owner dies or they wake."""
 AWAITED = frozenset({"operation", "local", "transaction", "child"})
-"""Kinds of steps whose outcomes are told, once the workflow is given them."""
+"""Kinds of steps whose outcomes are reported, once the workflow receives them."""
 
 
 class EventLine(Struct):
@@ -60,7 +60,7 @@ class Tellings:
         self._mirror = mirror
         self._broken = broken
         self.told: dict[str, list[str]] = {}
-        """The kinds of all that was told, by task: as committed, in order."""
+        """The kinds of all events, by task: as committed, in order."""
 
     def committed(self, entries: list[Change]) -> None:
         """Check a transaction; the mirror has followed it already."""
@@ -80,7 +80,7 @@ class Tellings:
             self._check(uid, tasks.get(uid, []), told, entries)
 
     def _check_refused(self, entries: list[Change], lines: list[tuple[str, EventLine]]) -> None:
-        """Whoever asked for what became a dead letter is told so with it, and nobody else is."""
+        """A dead letter is reported, in the same commit, to the response queue of its sender and to no other."""
         letters = [entry.after for entry in entries if entry.table == "dead_letter" and entry.before is None]
         expected = sorted(asked for letter in letters if (asked := _asked(letter)) is not None)
         found = sorted((queue, line.subject) for queue, line in lines)
@@ -122,7 +122,7 @@ class EventCourse:
         self.may_be_told: Counter[str] = Counter()
         """Beyond that, where the rows do not say whether."""
         self.last: str | None = None
-        """What the task came to in the end, if it is told."""
+        """The event of the task's end, if there is one."""
         self._has_started = has_started
         steps = _put_back([entry for entry in entries if entry.table == "step" and _of(entry).task == uid])
         self.told.update(_outcomes(steps))
@@ -145,7 +145,7 @@ class EventCourse:
             self._say(OF_STATE[TaskState(after.state)])
 
     def _wait(self, before: TaskRow | None, after: TaskRow, *, went_on: bool) -> None:
-        """Each wait is told as it begins; one that goes on under another owner is not told again."""
+        """Each wait is reported as it begins; one that continues under another owner is not reported again."""
         if after.waits_for == stopped_tasks.WAITS_FOR:
             if (before is None or before.error != after.error) and _tries(after) == 1:
                 self._say(Told.WAITING)
@@ -225,7 +225,7 @@ def _is_outcome(entry: Change) -> bool:
 
 
 def _outcomes(steps: list[Change]) -> Iterator[str]:
-    """An outcome is told when it gets its place in the order of delivery."""
+    """An outcome is reported when it gets its place in the order of delivery."""
     for entry in steps:
         after = entry.after
         if after is not None and after.kind in AWAITED and _is_outcome(entry):
@@ -236,7 +236,7 @@ def _outcomes(steps: list[Change]) -> Iterator[str]:
 def _delays(
     entries: list[Change], uid: str, steps: list[Change], changes: list[TaskChange], mirror: Mirror
 ) -> Iterator[str]:
-    """A Supervisor's decision is told when the owner takes word of it from the inbox."""
+    """A Supervisor's decision is reported when the owner takes it from the inbox."""
     rows: list[InboxEntry] = [entry.before for entry in entries if entry.table == "inbox" and entry.after is None]
     is_undoing = bool(changes) and changes[0].before is not None and changes[0].before.undo_to is not None
     for row in rows:

@@ -32,7 +32,7 @@ class SeedVerdict:
         self._replays = Replays(world)
 
     async def reach(self, store: ClientStore) -> None:
-        """Check everything; what is broken is told to the trace."""
+        """Check everything; what is broken goes to the trace."""
         self._submissions()
         accounts = self._accounts()
         for task in self._mirror.tasks.values():

@@ -129,7 +129,7 @@ class World:
         return self.loop.instant() + BOOTED_FOR + self._offset
 
     async def prepare(self) -> None:
-        """Make the store, and have every change of it told."""
+        """Make the store, and record every change of it."""
         self.hung: Counter[str] = Counter()
         self.uncounted: Counter[str] = Counter()
         """Hangs of each task that the thread which watches the loop is still to count."""
@@ -198,7 +198,7 @@ class World:
         # What watches the loop goes by this process's own clock, too.
         seconds = self.settings.lease * HANG_LEASES / process.lane.rate
         self._check_hangs(task, process, seconds)
-        process.lane.parked = True  # Nobody ends it otherwise: its workflow code stands in the middle.
+        process.lane.parked = True  # It would not end otherwise: its workflow code stands in the middle.
         self.loop.call_later(self.settings.lease, self._count_hang, process, task, context=Context())
         self.loop.stall(seconds)
         process.die()
@@ -238,7 +238,7 @@ class World:
         self.plan(self._approvers.delay(faulty=self.faulty), partial(self._decide, token))
 
     def plan(self, seconds: float, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Let somebody act in so many seconds; until that has ended nothing is at rest."""
+        """Schedule an act in so many seconds; until it has ended nothing is at rest."""
         self.people_to_come += 1
         self.loop.call_later(seconds, self._begin, act, context=Context())
 
@@ -329,7 +329,6 @@ class KnownRegistry(Registry):
         return super().records()
 
     def records(self) -> list[WorkflowRecord]:
-        """See ``Registry.records``."""
         return self._made
 
 
