@@ -83,7 +83,7 @@ class Shop:
             await self.queues.post(QUEUE, what, id=id, reply_to=self.replies if reply_to else None)
 
     async def put(self, *bodies: bytes, to: str | None = None) -> None:
-        """Put something past ``post``, as whoever can reach the broker may."""
+        """Put a message without ``post``, as any program that reaches the broker may."""
         queues: AppQueues = self.queues._queues
         await queues.put(to or self.submissions, [(body, None) for body in bodies])
 
@@ -111,7 +111,7 @@ class Shop:
 
 
 async def told(events: StatusEvents, tasks: int = 1) -> list[StatusEvent]:
-    """What is told until so many tasks have ended."""
+    """The events until so many tasks have ended."""
     found: list[StatusEvent] = []
     async with asyncio.timeout(BOUND):
         while sum(event.type == LAST for event in found) < tasks:
@@ -122,7 +122,7 @@ async def told(events: StatusEvents, tasks: int = 1) -> list[StatusEvent]:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = BOUND) -> T:
     """What ``look`` gives once it is true: the one place that waits for other processes by looking again."""
     async with asyncio.timeout(within):
-        while not (found := await look()):  # noqa: ASYNC110  whoever brings it about knows no event of ours
+        while not (found := await look()):  # noqa: ASYNC110  its cause sets no event of ours
             await asyncio.sleep(0.02)
     return found
 

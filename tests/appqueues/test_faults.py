@@ -61,7 +61,7 @@ def in_order(events: Sequence[StatusEvent], ids: Sequence[str]) -> None:
 
 
 async def test_a_crash_of_the_broker_costs_time_alone(shop: Shop, server: Server) -> None:
-    """Whoever posts is told so, the submission goes on, events wait in the store, and the reader hears all."""
+    """The sender gets the refusal, the submission continues, events wait in the store, and the reader gets all."""
     await shop.run()
     reading = asyncio.create_task(told(shop.queues.events(shop.replies), 3))
     await shop.post("before", reply_to=True)
@@ -112,7 +112,7 @@ async def test_a_broker_that_lost_its_data_serves_what_comes_after(shop: Shop, s
 
 
 async def test_confirmed_messages_survive_a_broker_crash(shop: Shop, server: Server) -> None:
-    """Nobody takes and nobody reads: orders and events stand there alone."""
+    """No process takes or reads: orders and events stay there."""
     async with shop.app().running(submission=False):
         await shop.post("A-1", "A-2", reply_to=True)
         await shop.client.submit("fulfil", "tea", id="inside", reply_to=shop.replies)

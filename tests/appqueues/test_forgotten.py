@@ -1,4 +1,4 @@
-"""Response queues that nobody reads, and submission queues that nobody serves."""
+"""Response queues without a reader, and submission queues without a submission process."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_an_unread_response_queue_blocks_no_other_and_loses_nothing(shop: 
 
 
 async def watched(shop: Shop, queue: str) -> str:
-    """Wait for the alert about a queue that nobody serves; its message."""
+    """Wait for the alert about an unserved queue; its message."""
 
     async def look() -> list[str]:
         alerts = await shop.client.alerts()

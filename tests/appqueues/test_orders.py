@@ -1,4 +1,4 @@
-"""Orders over a broker: posted by a storefront that has no store, accepted once, and told of in order."""
+"""Orders over a broker: posted by a storefront that has no store, accepted once, with status events in order."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ async def test_nothing_is_left_in_the_store_once_it_is_with_the_broker(shop: Sho
 
 
 async def test_a_letter_that_the_store_would_not_take_ends_nothing(shop: Shop) -> None:
-    """Whoever posts may write to the queue of letters, too."""
+    """A login that posts may write to the queue of letters, too."""
     bad = b'{"queue":"%b","body":"eA==","reason":"no","tries":10000000000000000000}' % shop.submissions.encode()
     letters = f"letters.{shop.name}.store"
     await shop.run()

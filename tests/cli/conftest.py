@@ -57,7 +57,7 @@ def store(empty: Path, filled: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def every_trouble(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a task of every kind that needs somebody."""
+    """A store with a task of every kind that needs an operator."""
     folder = tmp_path_factory.mktemp("troubled")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

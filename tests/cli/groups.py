@@ -23,7 +23,7 @@ class Group:
         self._learn(lines)
 
     def heir(self, number: int) -> str:
-        """Wait until another process is at work in that place; what was said of the one before."""
+        """Wait until another process is at work in that place; what was printed about the one before."""
         lines = self.process.read_until("process")
         while not (match := AT_WORK.fullmatch(lines[-1])) or int(match[1]) != number:
             lines += self.process.read_until("process")
@@ -36,7 +36,7 @@ class Group:
 
 @contextmanager
 def grouped(folder: Path, target: str, count: int, **env: str) -> Iterator[Group]:
-    """A group at work, told ready."""
+    """A group that has reported ready."""
     process = Process(folder, "run", target, "--processes", str(count), **env)
     try:
         yield Group(process, process.read_until("Ready"))

@@ -90,7 +90,7 @@ def looks() -> Iterator[None]:
 
 @contextmanager
 def running(folder: Path, *args: str, **env: str) -> Iterator[Process]:
-    """A command at work, told ready."""
+    """A command that has reported ready."""
     process = Process(folder, *args, **env)
     try:
         process.read_until("Ready")

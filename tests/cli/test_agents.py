@@ -139,7 +139,7 @@ def test_a_task_shows_that_its_agent_is_suspended(empty: Path, stepward: Stepwar
         app = load_app(SHOP)
         async with app.running(), app.client() as client:
             await client.suspend_agent("payments", "the bank is down")
-        # Whoever was at work before hears of a suspension a moment later; whoever begins now knows of it.
+        # A process that ran before learns of a suspension a moment later; one that starts now knows of it.
         async with app.running(supervisor=False), app.client() as client:
             task = await client.submit("good", 1, id="held")
             while not await task.steps():  # noqa: ASYNC110 - no event tells of what a store will show

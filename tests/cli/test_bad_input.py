@@ -198,7 +198,7 @@ def test_store_of_another_app(store: Path, stepward: Stepward) -> None:
 
 
 def test_store_that_may_only_be_read(filled: Path, stepward: Stepward) -> None:
-    # Root may write everywhere, so that it has to be somebody else for a while.
+    # Root may write everywhere, so that the test runs as another user for a while.
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "stepward.db")
         path.write_bytes(filled.read_bytes())

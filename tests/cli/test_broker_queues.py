@@ -26,7 +26,7 @@ REPLIES = "replies.office.web"
 
 @pytest.fixture(params=sampled(("nats", "rabbitmq"), "nats"))
 def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a broker, which every command here is told by the environment."""
+    """The address of a broker, which every command here gets from the environment."""
     if request.param == "rabbitmq":
         program("rabbitmq-server", "rabbitmq-server")
     with nats.running() if request.param == "nats" else rabbitmq.running() as server:
@@ -36,7 +36,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_order_from_the_terminal_to_its_last_event(tmp_path: Path, transport: str) -> None:
     with running(tmp_path, "submission", OFFICE), running(tmp_path, "scheduler", OFFICE):
-        # Whoever watches is sure to see what is told to a queue that is there already.
+        # A watcher is sure to see events of a queue only if that exists already.
         assert done(tmp_path, "post", OFFICE, "orders", '"tea"', "--id", "A-0", "--reply-to", REPLIES).returncode == 0
         following = Process(tmp_path, "events", OFFICE, REPLIES, "--json")
         told = []

@@ -1,4 +1,4 @@
-"""The plan of a pipeline's task, drawn and told."""
+"""The plan of a pipeline's task, drawn and described."""
 
 from __future__ import annotations
 

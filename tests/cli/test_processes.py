@@ -193,7 +193,7 @@ app = App("stuck", store="sqlite:///stuck.db")
 
 
 def test_a_transport_that_never_answers_does_not_keep_a_process(tmp_path: Path) -> None:
-    """Past its drain and its lease it would help nobody, whatever swallows each cancellation."""
+    """Past its drain and its lease it ends, even if code swallows each cancellation."""
     (tmp_path / "stuck.py").write_text(STUCK)
     with running(tmp_path, "run", "stuck:app", STEPWARD_DRAIN="0s", STEPWARD_LEASE="1s") as process:
         process.tell(signal.SIGTERM)

@@ -52,7 +52,7 @@ async def _bury() -> None:
         for body in (_message("nothing"), b"\xff\x1b[31m", _message(["a", "list"])):
             count = len(await client.dead_letters())
             await session_of(client).store.messages.put(queue, [(body, None)])
-            while len(await client.dead_letters()) == count:  # noqa: ASYNC110  another actor's act tells nobody here
+            while len(await client.dead_letters()) == count:  # noqa: ASYNC110  another actor's act sends no event here
                 await asyncio.sleep(0.005)
 
 

@@ -13,7 +13,7 @@ ENDED = {"waiting": TaskState.WAITING, "stopped": TaskState.WAITING, "suspended"
 
 
 async def fill(app: App) -> None:
-    """Submit every workflow, and wait until each stands where it needs somebody."""
+    """Submit every workflow, and wait until each needs an operator."""
     async with app.running(), app.client() as client:
         handles = [await client.submit(workflow, "o", id=workflow.name) for workflow in WORKFLOWS]
         await client.task("unreadable").signal("approved", "twelve")

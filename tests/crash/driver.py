@@ -1,4 +1,4 @@
-"""A process of the application, in the roles that it is told; it obeys lines on its input, and ends with it.
+"""A process of the application, in the roles given as arguments; it obeys lines on its input, and ends with it.
 
 ``submit WORKFLOW[:TROUBLE] ID`` submits a task through this process, so that its own Scheduler has it born claimed.
 """

@@ -1,4 +1,4 @@
-"""What must be true of what a reader heard, in all its lives, told from its journal and the store alone."""
+"""What must be true of the events that a reader received, in all its lives, by its journal and the store alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = ("stepward.step.completed", "stepward.step.failed")
 
 
 def lives(journal: Path) -> list[list[StatusEvent]]:
-    """What was heard in each life of the reader."""
+    """The events received in each life of the reader."""
     found: list[list[StatusEvent]] = []
     for line in journal.read_text().splitlines():
         if line == NEW_LIFE:

@@ -33,7 +33,7 @@ class Ledger:
         with self._open() as connection:
             connection.execute("pragma journal_mode = wal")
             connection.executescript(SCHEMA)
-        # Whoever closes the last connection locks out readers for a moment: a process that is stopped in it, for long.
+        # Closing the last connection locks out readers for a moment; a process that is stopped in it, for long.
         # This one stays, and has the file from its first read on.
         self._keeper = self._connect()
         self._is_made(self._keeper)

@@ -1,4 +1,4 @@
-"""What must be true of every task once the dust has settled, told from ledger and store alone."""
+"""What must be true of every task at the end, by ledger and store alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An application that follows its private response queue, and writes down what it heard before it asks for more.
+"""An application that follows its private response queue, and writes down each event before it asks for more.
 
 With ``CRASH_READ=N`` it dies after the Nth event: that one is written down, and neither it nor what was given with
 it need be settled yet.

@@ -109,7 +109,7 @@ class Scene:
     async def start(self, *roles: str, failpoint: str | None = None, stop: str | None = None) -> Process:
         """Start a process and wait until it is at work.
 
-        One that finds the store busy ends, and is started again, as whoever runs processes does.
+        One that finds the store busy ends, and is started again, as a service manager does.
         """
         while True:
             process = await self.launch(*roles, failpoint=failpoint, stop=stop)
@@ -181,7 +181,7 @@ class Scene:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = PATIENCE) -> T:
     """What ``look`` gives once it is true: the one place that waits for other processes by looking again."""
     async with asyncio.timeout(within):
-        while not (found := await look()):  # noqa: ASYNC110  whoever brings it about knows no event of ours
+        while not (found := await look()):  # noqa: ASYNC110  its cause sets no event of ours
             await asyncio.sleep(0.01)
     return found
 

@@ -168,7 +168,7 @@ async def _read_and_die(scene: BrokerScene, journal: Path) -> None:
 
 
 async def _read_to_the_end(scene: BrokerScene, journal: Path) -> None:
-    """Another reader goes on from where they left off, until each task's last event was heard."""
+    """Another reader goes on from where they left off, until each task's last event was received."""
     reader = await _launch(scene, journal, 0)
     await reader.hears("ready")
     ends = {status.id: status for status in await scene.client.tasks(limit=1000)}

@@ -86,7 +86,7 @@ async def _read_and_die(scene: Scene, journal: Path) -> None:
 
 
 async def _read_to_the_end(scene: Scene, journal: Path) -> None:
-    """Another reader goes on from where they left off, until nothing is left to be heard."""
+    """Another reader goes on from where they left off, until every event was received."""
     reader = await _launch(scene, journal, 0)
     await scene.emptied(REPLIES)
     await reader.kill()

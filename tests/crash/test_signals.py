@@ -35,7 +35,7 @@ async def test_a_drained_process_hands_its_tasks_over(open_scene: Open, transpor
     assert {entry.calls for entry in scene.ledger.entries()} == {1}
 
 
-async def test_told_twice_it_still_ends_in_good_order(open_scene: Open) -> None:
+async def test_after_two_signals_it_still_ends_in_good_order(open_scene: Open) -> None:
     """Row 9: a second SIGTERM changes nothing."""
     scene = await open_scene("local")
     first = await scene.start()

@@ -1,4 +1,4 @@
-"""The submission process dies, sleeps or is told to end at each of its points, and every message comes twice and more:
+"""The submission process dies, sleeps or gets SIGTERM at each of its points, and every message comes twice and more:
 as many orders as messages, as many tasks as orders."""
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ async def test_a_submission_process_that_slept_past_its_leases_changes_nothing(o
 
 @pytest.mark.faults
 async def test_a_submission_process_that_slept_within_its_transaction_goes_on(open_scene: Open) -> None:
-    """It keeps the file's one write lock: everybody waits, and nothing is done twice."""
+    """It keeps the file's one write lock: all others wait, and nothing is done twice."""
     scene = await open_scene("local")
     await scene.post(MESSAGES)
     sleeper = await scene.launch("submission", stop="submission.commit.before")
     await sleeper.hears("stopping")
-    # Whoever starts now waits for the file, for longer than the leases are.
+    # A process that starts now waits for the file, for longer than the leases are.
     other = await scene.launch("submission")
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(2 * LEASE):
@@ -129,7 +129,7 @@ async def test_a_submission_process_that_slept_within_its_transaction_goes_on(op
     assert sleeper.is_alive
 
 
-async def test_a_submission_process_that_is_told_to_end_leaves_nothing_half_done(open_scene: Open) -> None:
+async def test_a_submission_process_that_gets_sigterm_leaves_nothing_half_done(open_scene: Open) -> None:
     scene = await open_scene("local")
     await scene.start()
     first = await scene.start("submission")

@@ -154,7 +154,7 @@ async def test_a_blocking_call_costs_the_lease_and_nothing_else(open_scene: Open
 
 
 async def test_a_thread_that_never_ends_holds_up_nothing(open_scene: Open) -> None:
-    """Row 17: its step is repeated elsewhere in the same Agent, and the process still ends when told to."""
+    """Row 17: its step is repeated elsewhere in the same Agent, and the process still ends at SIGTERM."""
     scene = await open_scene("local")
     process = await scene.start()
     tasks = {"stuck-0": "stuck", "order-0": "order"}

@@ -1,4 +1,4 @@
-"""A process that does nothing but carry an outbox over; it may be told to die on the way."""
+"""A process that only runs the relay of an outbox; it can be set to die on the way."""
 
 from __future__ import annotations
 

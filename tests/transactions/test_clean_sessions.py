@@ -99,7 +99,7 @@ async def test_a_session_is_used_again_with_the_bounds_it_had(client: Client) ->
     assert found[0][1] == "1min"
 
 
-async def test_a_transaction_that_fails_to_commit_is_told_and_leaves_nothing(guest: Client) -> None:
+async def test_a_transaction_that_fails_to_commit_raises_and_leaves_nothing(guest: Client) -> None:
     with pytest.raises(Exception, match="found it rolled back by an earlier statement"):
         async with guest.transaction() as transaction:
             await transaction.execute("select pg_advisory_lock(7)")
@@ -121,7 +121,7 @@ async def _listen(connection: Any) -> None:
 
 
 @pytest.mark.parametrize("leave", [_prepare, _decode, _listen])
-async def test_what_the_drivers_connection_was_told_is_forgotten(
+async def test_settings_of_the_drivers_connection_are_reset(
     client: Client, leave: Callable[[Any], Awaitable[None]]
 ) -> None:
     for _ in range(2):

@@ -137,7 +137,7 @@ async def test_outbox(app: App, database: Database, tmp_path: Path) -> None:
     assert connection.execute("select id from shop_order").fetchall() == [("A-1",)]
     connection.close()
     async with relayed.running(), relayed.client() as client, asyncio.timeout(BOUND):
-        while not await client.tasks():  # noqa: ASYNC110  the relay is told by nobody
+        while not await client.tasks():  # noqa: ASYNC110  the relay gets no notification
             await asyncio.sleep(0.01)
         assert await client.task("A-1").result() == DONE
         assert len(await client.tasks()) == 1

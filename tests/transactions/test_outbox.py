@@ -59,7 +59,7 @@ async def test_rows_and_entry_commit_together(opened: Opened, business: Database
     app.relay(business.address)
     async with app.running(), asyncio.timeout(30):
         handle: TaskHandle[Any] = client.task("o")
-        while not await client.tasks():  # noqa: ASYNC110  the relay is told by nobody
+        while not await client.tasks():  # noqa: ASYNC110  the relay gets no notification
             await asyncio.sleep(0.01)
         assert await handle.result() == "packed pen"
         while await business.rows(ROWS):  # noqa: ASYNC110

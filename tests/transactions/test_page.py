@@ -31,7 +31,7 @@ async def test_the_pages_outbox_works(tmp_path: Path, monkeypatch: pytest.Monkey
     module.set_up(connection)
     module.place(connection, "A-1")
     async with app.running(), app.client() as client, asyncio.timeout(30):
-        while not await client.tasks():  # noqa: ASYNC110  the relay is told by nobody
+        while not await client.tasks():  # noqa: ASYNC110  the relay gets no notification
             await asyncio.sleep(0.01)
         assert await client.task("A-1").result() == "A-1 is on its way"
     assert connection.execute("select * from stepward_outbox").fetchall() == []

@@ -250,7 +250,7 @@ async def test_a_connection_of_django_where_a_loop_runs(client: Client, app: App
         await client.submit(order, "pen", transaction=desk.given)
 
 
-async def test_a_connection_that_somebody_else_uses(client: Client, database: Database) -> None:
+async def test_a_connection_that_is_in_use(client: Client, database: Database) -> None:
     connection = await database.connect()
     async with connection.transaction():
         sleeping = asyncio.ensure_future(connection.execute("select pg_sleep(60)"))

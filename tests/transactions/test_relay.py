@@ -150,7 +150,7 @@ async def test_relays_beside_one_another(box: Box, file: Box, client: Client, ap
     assert (await chosen.waiting(), await chosen.aside()) == ([], {})
 
 
-async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: Client) -> None:
+async def test_waiting_for_a_row_that_is_set_aside_raises(file: Box, client: Client) -> None:
     body = '{"workflow":"order","arguments":[5],"reply_to":"replies.shop.web"}'
     await file.run(f"insert into stepward_outbox (app, id, body) values ('shop', 'unfit', '{body}') returning 1")
     await carried(client, file)
@@ -161,7 +161,7 @@ async def test_who_waits_for_a_row_that_is_set_aside_is_told(file: Box, client: 
 
 
 @pytest.mark.parametrize("kind", sampled(("postgresql", "sqlite"), "sqlite"))
-async def test_poison_is_set_aside_and_holds_up_nobody(box: Box, file: Box, client: Client, kind: str) -> None:
+async def test_poison_is_set_aside_and_delays_no_other_row(box: Box, file: Box, client: Client, kind: str) -> None:
     chosen = box if kind == "postgresql" else file
     await client.submit(order, "pencil", id="taken")
     await chosen.write("first", "taken")
@@ -382,7 +382,7 @@ def _columns(**values: str) -> str:
         {"body": """'{"workflow":"order","arguments":["pen"],"complete_by":"9999-12-31T23:59:59-23:59"}'"""},
     ],
 )
-async def test_a_row_that_nobody_can_read_is_set_aside_and_holds_up_no_other(
+async def test_an_unreadable_row_is_set_aside_and_delays_no_other(
     file: Box, client: Client, wrong: dict[str, str]
 ) -> None:
     await file.write("o1")

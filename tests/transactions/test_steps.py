@@ -97,7 +97,7 @@ async def test_one_that_runs_out_of_time_is_rolled_back_and_repeated(ledger: Dat
 
 
 async def test_a_superseded_one_is_rolled_back(ledger: Database) -> None:
-    """While it works, its attempt is given to somebody else."""
+    """While it works, its attempt is given to another process."""
     superseded: list[int] = []
 
     @step(transaction=True)

@@ -28,7 +28,7 @@ async def _waits_for_a_lock(database: Database, pid: int) -> None:
     connection = await database.connect()
     sql = "select wait_event_type = 'Lock' from pg_stat_activity where pid = $1"
     async with asyncio.timeout(BOUND):
-        while not await connection.fetchval(sql, pid):  # noqa: ASYNC110  the server tells nobody
+        while not await connection.fetchval(sql, pid):  # noqa: ASYNC110  the server sends no notification
             await asyncio.sleep(0.01)
 
 
@@ -52,7 +52,7 @@ async def test_the_second_of_an_id_waits_for_the_first(client: Client, database:
     assert record.input == (b'["pen"]' if commits else b'["pencil"]')
 
 
-async def test_of_two_that_wait_for_each_other_one_is_told_so(client: Client, database: Database) -> None:
+async def test_of_two_transactions_that_wait_for_each_other_one_raises(client: Client, database: Database) -> None:
     connections = [await database.connect() for _ in range(2)]
     transactions = [connection.transaction() for connection in connections]
     for transaction, connection, id in zip(transactions, connections, "ab", strict=True):
@@ -105,7 +105,7 @@ async def test_after_a_restart_of_the_server_the_database_is_still_the_stores(
     assert sorted(task.id for task in await client.tasks()) == ["after", "before", "blocking"]
 
 
-async def test_whoever_waits_has_the_task_looked_for(database: Database) -> None:
+async def test_waiting_on_the_handle_makes_schedulers_look_at_once(database: Database) -> None:
     """The Scheduler of another process would look only in a minute."""
     patient = App("shop", workflows=[order], store=database.address, poll="1m")
     connection = await database.connect()
@@ -120,7 +120,7 @@ async def test_whoever_waits_has_the_task_looked_for(database: Database) -> None
             assert await handle.result() == "packed pen"
 
 
-async def test_one_that_nobody_waits_for_is_found_by_the_poll(app: App, client: Client, database: Database) -> None:
+async def test_a_task_without_a_waiter_is_found_by_the_poll(app: App, client: Client, database: Database) -> None:
     connection = await database.connect()
     async with app.running(), connection.transaction():
         await client.submit(order, "pen", id="o", transaction=connection)

@@ -30,7 +30,7 @@ def lasting(connect: object = None) -> Reconnecting[object]:
 
 
 async def gives_up() -> NoReturn:
-    """As a client does with whoever waits for its answer."""
+    """As a client does with the callers that wait for its answer."""
     waited: asyncio.Future[NoReturn] = asyncio.get_running_loop().create_future()
     waited.cancel()
     await waited

@@ -1,4 +1,4 @@
-"""Letters on their way to the store: whatever is written there is buried, and ends nobody."""
+"""Letters on their way to the store: anything written there becomes a dead letter, and ends no process."""
 
 from __future__ import annotations
 

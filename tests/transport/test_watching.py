@@ -1,4 +1,4 @@
-"""What a process holds at a broker goes with those who use it, and whoever gives up leaves nothing untold."""
+"""What a process holds at a broker ends with its users, and a cancelled caller leaves no error unretrieved."""
 
 from __future__ import annotations
 

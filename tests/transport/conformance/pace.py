@@ -42,7 +42,7 @@ REAL = Pace(lease=1.0, almost=0.6, short=0.3, ages=1.5, share=0.6)
 
 
 class PacedLoop(asyncio.SelectorEventLoop):
-    """Leaps like a virtual loop, until it is told that a server takes part."""
+    """Leaps like a virtual loop, until a server takes part."""
 
     def __init__(self) -> None:
         self._now = START

@@ -47,7 +47,7 @@ class Issuer:
         )
 
     def settings(self) -> str:
-        """What a server is told of them; it knows no user."""
+        """The server's settings for them; it knows no user."""
         every = dict.fromkeys(("subs", "data", "payload", "imports", "exports", "conn", "leaf"), -1)
         of_system = every | {"wildcards": True}
         of_shop = of_system | dict.fromkeys(("mem_storage", "disk_storage", "streams", "consumer"), -1)

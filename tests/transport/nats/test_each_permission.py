@@ -41,7 +41,7 @@ def test_what_is_left_out_is_one_permission() -> None:
 
 
 @pytest.mark.parametrize("permission", sampled(EACH, *KEPT))
-async def test_a_permission_that_is_missing_is_told(
+async def test_a_missing_permission_is_reported(
     permission: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unserved_queues, "LOOK_SECONDS", 1.0)
@@ -56,7 +56,7 @@ async def test_a_permission_that_is_missing_is_told(
 
 
 async def heard(shop: WholeShop, orders: Client) -> list[str]:
-    """What was told of refusals since the last look, within a moment."""
+    """The refusals reported since the last look, within a moment."""
     alerts = [alert.message for alert in await orders.alerts(100) if alert.kind == "queue_refused"]
     if alerts and shop.said.empty():
         return alerts

@@ -259,7 +259,7 @@ def login_at(node: nats.NatsNode, login: str) -> str:
 
 
 async def announce(node: nats.NatsNode) -> None:
-    """Have the Schedulers know that somebody serves the Agent."""
+    """Have the Schedulers know that the Agent is served."""
     told = {"specversion": "1.0", "type": "stepward.capacity", "id": "1", "source": "/stepward/shop/payments-1"}
     async with beside(node, "scheduler:SECRET-1") as (connection, _):
         told |= {"subject": "agents.payments"}

@@ -1,4 +1,4 @@
-"""How messages share broker messages, and what becomes of those that nobody can use."""
+"""How messages share broker messages, and what becomes of those that cannot be used."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ async def test_every_process_receives_a_revocation_once(address: str, app: str) 
         await one.revoke(QUEUE, "uid-1", 1, "payments.charge/1")
         async with asyncio.timeout(5):
             await both.wait()
-        # What is told after it comes after it.
+        # A later broadcast arrives after it.
         await other.revoke("agents.other", "uid-1", 1, "x")
         await one.publish("replies.s", [reply()])
         await one.take("replies.s", 1, LEASE)

@@ -78,7 +78,7 @@ async def test_published_messages_survive_a_crash(node: nats.NatsNode) -> None:
         await transport.publish(QUEUE, [request("a")])
         (first,) = await transport.take(QUEUE, 1, 30)
         assert isinstance(first, Delivery)
-        # Over a message of its own, so that nobody has it yet.
+        # Over a message of its own, so that no consumer has it yet.
         await transport.publish(QUEUE, [request("b")])
         await asyncio.to_thread(node.kill)
         await asyncio.to_thread(node.start)
@@ -97,7 +97,7 @@ async def test_a_waiting_take_is_served_after_a_crash(node: nats.NatsNode) -> No
         await asyncio.to_thread(node.start)
         await until_published(transport, "a")
         await taking
-    # What the server had not synced yet may be lost, too, and is told then.
+    # What the server had not synced yet may be lost, too, and is published again then.
     told = {"transport.lost", "transport.connected"}
     assert [event.name for event in events if event.name in told] == ["transport.lost", "transport.connected"]
 

@@ -43,7 +43,7 @@ PAUSE = 0.1
 
 
 class WholeShop:
-    """``said`` has what starts and callers were told of refusals."""
+    """``said`` has the refusals that starts and callers got."""
 
     def __init__(self, node: nats.NatsNode, folder: Path) -> None:
         self._node = node
@@ -80,7 +80,7 @@ class WholeShop:
                 await asyncio.sleep(PAUSE)
 
     async def _spoil(self) -> None:
-        """Put into queues what nobody there can read, and an answer to a Scheduler that never was."""
+        """Put into queues what cannot be read there, and an answer to a Scheduler that never was."""
         connection = await client.connect(self._at("admin"))
         try:
             for subject, body in SPOILT:

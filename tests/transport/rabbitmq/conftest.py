@@ -18,7 +18,7 @@ def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callab
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[rabbitmq.RabbitServer]:
-    """A server that may be hurt; whoever hurts it starts it again."""
+    """A server that tests may stop; they start it again."""
     program("rabbitmq-server", "rabbitmq-server")
     with rabbitmq.running() as server:
         yield server

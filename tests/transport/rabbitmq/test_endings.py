@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
 
 class HoldingWire(Wire):
-    """Can hold what the server says, lose what it is told, and let all of it end in a burst."""
+    """Can hold what the server sends, lose what it receives, and let all of it end in a burst."""
 
     def __init__(self, server_port: int) -> None:
         super().__init__(server_port)
@@ -116,7 +116,7 @@ async def test_a_connection_that_ends_while_it_is_made_is_not_kept(server: Rabbi
 
 
 async def test_a_process_whose_own_queue_was_deleted_listens_anew(server: RabbitServer) -> None:
-    """Its consumer alone is cancelled: whoever took no notice would never hear a revocation again."""
+    """Only its consumer is cancelled: a process that ignored that would never receive a revocation again."""
     app, events = new_app(), Heard()
     lost: list[str | None] = []
     heard = asyncio.Event()

@@ -35,7 +35,7 @@ async def put(server: RabbitServer, app: str, queue: str, *bodies: bytes) -> Non
 
 
 async def standing(server: RabbitServer, app: str, queue: str) -> int:
-    """How many broker messages a queue holds that nobody has taken."""
+    """How many broker messages of a queue are ready, and not taken."""
     connection = await aio_pika.connect(server.address)
     found = await (await connection.channel()).declare_queue(f"stepward.{app}.{queue}", passive=True)
     await connection.close()

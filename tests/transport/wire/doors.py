@@ -1,4 +1,4 @@
-"""Real brokers, and how somebody who is none of ours reaches the queues of an application there."""
+"""Real brokers, and how a foreign program reaches the queues of an application there."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Door(Protocol):
         ...
 
     async def put(self, app: str, queue: str, *bodies: bytes) -> None:
-        """Put broker messages into a queue; ``told`` is what every process hears."""
+        """Put broker messages into a queue; ``told`` is what every process receives."""
         ...
 
     async def left(self, app: str, queue: str) -> int:
-        """How many messages of a queue nobody has settled."""
+        """How many messages of a queue are not settled."""
         ...
 
     async def lose(self, app: str, queue: str) -> None:

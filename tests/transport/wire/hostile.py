@@ -33,7 +33,7 @@ def asked(**attributes: object) -> bytes:
 
 
 def answered(**attributes: object) -> bytes:
-    """A batch of one reply to nobody, made worse."""
+    """A batch of one reply without a receiver, made worse."""
     return batch(WIRE.encode(reply("stranger"), START), attributes)
 
 

@@ -1,4 +1,4 @@
-"""What travels over a real broker, heard by somebody who takes nothing from anybody."""
+"""What travels over a real broker, copied without taking a message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOUND = 120.0
 
 
 class Tap(list[Tapped]):
-    """Everything of one application, in the order in which it was heard."""
+    """Everything of one application, in the order of arrival."""
 
     def __init__(self) -> None:
         super().__init__()

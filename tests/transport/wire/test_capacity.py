@@ -28,7 +28,7 @@ def test_an_announcement_carries_the_agents_health() -> None:
         {"type": "stepward.revocation"},
         {"specversion": "0.3"},
         {"id": ""},
-        # Else whoever calls himself like a host renews the instances that serve there.
+        # Else a program that uses the name of a host renews the instances that serve there.
         {"source": "web-1"},
         {"source": "/stepward/shop/"},
         {"source": "/stepward/shop/mail\0"},

@@ -1,7 +1,7 @@
 """The wire as it was: what we write today stays as the golden files have it, and what was ever written is read.
 
-A file holds a broker message, laid out for people. Whoever changes the wire on purpose keeps the files of what was
-released, begins another folder beside them, and says in docs/wire.md what changed.
+A file holds a broker message, laid out for people. To change the wire on purpose, keep the files of what was
+released, begin another folder beside them, and say in docs/wire.md what changed.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ async def _some(client: Client) -> bool:
 
 
 async def test_invalid_data_are_refused_to_their_sender(world: World) -> None:
-    """A request that nobody asked for fails, or is done, and its answer reaches nobody."""
+    """A request that no Scheduler sent fails, or is done, and its reply reaches no task."""
     for name, data in ODD_DATA.items():
         await world.put(TILL, with_data(asked(data="DATA", correlationid=name, replyto="replies.nobody"), data))
     await world.works()
@@ -138,7 +138,7 @@ async def test_invalid_data_are_refused_to_their_sender(world: World) -> None:
 
 
 async def test_an_unreadable_answer_ends_only_its_own_task(world: World) -> None:
-    """Whoever may write into a Scheduler's queue and knows everything of an attempt can answer it, and no more."""
+    """A login that may write into a Scheduler's queue and knows all of an attempt can answer it, and no more."""
     for name in ODD_DATA:
         await world.client.submit(traffic.endure, name, id=name.replace(" ", "-"))
     for name, data in ODD_DATA.items():
@@ -251,7 +251,7 @@ async def settled(client: Client, id: str) -> TaskStatus:
 
 
 def answer(request: dict[str, Any], **attributes: object) -> bytes:
-    """A reply to that request by somebody who knows all of it."""
+    """A reply to that request by a program that knows all of it."""
     own = {name: request[name] for name in ("correlationid", "run", "step", "attempt", "proof")}
     return answered(**{**own, "source": f"{request['source']}/agents.till", "data": "forged", **attributes})
 

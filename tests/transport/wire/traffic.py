@@ -42,7 +42,7 @@ class Stage:
     def begin(self) -> None:
         self.tokens: asyncio.Queue[str] = asyncio.Queue()
         self.heard = asyncio.Event()
-        """Somebody has heard how far the step is."""
+        """The progress of the step has arrived."""
 
 
 stage = Stage()
@@ -160,14 +160,14 @@ def application(name: str, address: str, folder: Path) -> App:
 
 
 class Course:
-    """What a private response queue has told so far."""
+    """The events of a private response queue so far."""
 
     def __init__(self, events: StatusEvents) -> None:
         self._events = events
         self._heard: set[tuple[str, str]] = set()
 
     async def until(self, *wanted: tuple[str, str]) -> None:
-        """Wait for these, each a task's id and what is told of it."""
+        """Wait for these events, each a task's id and a type."""
         async with asyncio.timeout(BOUND):
             while not self._heard.issuperset(wanted):
                 event = await anext(self._events)
