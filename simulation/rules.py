@@ -200,7 +200,8 @@ class Rules:
     def _is_later(self, step: StepRow, undo: StepRow, told: int | None) -> bool:
         """Whether it is of a later run, began after the workflow received what is undone, or was never received itself.
 
-        A step that is finished from outside is done before the workflow receives its outcome: parallel steps go on meanwhile.
+        A step that is finished from outside is done before the workflow receives its outcome: parallel steps run
+        meanwhile.
         """
         task = self._mirror.tasks.get(undo.task)
         is_undoing = task is not None and task.undo_to is not None

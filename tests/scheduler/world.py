@@ -171,7 +171,7 @@ def until_set(event: asyncio.Event) -> Act:
 async def until(look: Callable[[], Awaitable[T]], *, within: float = 300.0) -> T:
     """What ``look`` gives once it is true; virtual time passes between looks."""
     async with asyncio.timeout(within):
-        while not (found := await look()):  # noqa: ASYNC110  whoever brings it about knows no event of ours
+        while not (found := await look()):  # noqa: ASYNC110  its cause sets no event of ours
             await asyncio.sleep(0.01)
     return found
 

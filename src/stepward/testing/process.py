@@ -180,5 +180,5 @@ def _unhurried(settings: Settings) -> Settings:
 
 
 async def _never(_every: float) -> None:
-    """Wait for a word of changes: the environment hints at each."""
+    """Wait for ever, instead of for changes: the environment reports each change itself."""
     await asyncio.get_running_loop().create_future()

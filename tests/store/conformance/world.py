@@ -188,5 +188,5 @@ def ids(histories: list[History]) -> list[str]:
 async def until(look: Callable[[], bool], within: float = 10.0) -> None:
     """Wait until ``look`` says so: word of other processes takes its way through the network."""
     async with asyncio.timeout(within):
-        while not look():  # noqa: ASYNC110  whoever brings it about knows no event of ours
+        while not look():  # noqa: ASYNC110  its cause sets no event of ours
             await asyncio.sleep(0)
