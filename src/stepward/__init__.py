@@ -13,6 +13,7 @@ from stepward.client import (
     UNSET,
     AgentStatus,
     Client,
+    Page,
     Queues,
     RepairPreview,
     StatusEvent,
@@ -26,6 +27,7 @@ from stepward.errors import (
     CommitUnknown,
     CompletionRefused,
     IllegalTransition,
+    InvalidFilter,
     LeaseLapsed,
     NonDeterministic,
     Refused,
@@ -50,7 +52,7 @@ from stepward.model.states import StepState, TaskState
 from stepward.model.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
-from stepward.store.contract import StepTransaction, Transaction
+from stepward.store.contract import StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
 from stepward.sync import SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
 from stepward.workflow.definition import step, workflow
@@ -61,6 +63,7 @@ from stepward.workflow.functions import (
     now,
     patched,
     random,
+    set_attributes,
     side_effect,
     uuid4,
     wait_for,
@@ -98,11 +101,13 @@ __all__ = [
     "HttpAgent",
     "IllegalTransition",
     "Instance",
+    "InvalidFilter",
     "LeaseLapsed",
     "LongWait",
     "Message",
     "NonDeterministic",
     "Outbox",
+    "Page",
     "Pipeline",
     "Queues",
     "Refused",
@@ -130,6 +135,7 @@ __all__ = [
     "SyncTransaction",
     "TaskCancelled",
     "TaskConflict",
+    "TaskCount",
     "TaskFailed",
     "TaskHandle",
     "TaskNotFound",
@@ -148,6 +154,7 @@ __all__ = [
     "outbox_table",
     "patched",
     "random",
+    "set_attributes",
     "side_effect",
     "step",
     "uuid4",

@@ -8,6 +8,7 @@ StepwardError
 │   ├── InvalidPayload       not JSON, NaN, too deep
 │   ├── PayloadTooLarge      over the payload limit
 │   ├── InvalidDuration      negative, huge or malformed
+│   ├── InvalidFilter        a filter of tasks that cannot be read
 │   ├── InvalidId            an id outside the allowed characters or length
 │   ├── UnknownWorkflow      no instance ever registered that workflow
 │   ├── UnknownOperation     no Agent offers that operation
@@ -84,6 +85,10 @@ class InvalidDuration(Refused):
 
 class InvalidId(Refused):
     """An id outside 1-200 of ``A-Z a-z 0-9 . _ : @ -``."""
+
+
+class InvalidFilter(Refused):
+    """A filter of tasks that cannot be read; the message names the character."""
 
 
 class UnknownWorkflow(Refused):
@@ -261,10 +266,7 @@ class RaisedInstead(RuntimeError):
 
 
 def message_of(error: BaseException) -> str:
-    """The message of an exception; the name of its type if it has none, or if reading it fails.
-
-    The message of a group includes the errors in it, the first ``NAMED_OF_GROUP`` of them.
-    """
+    """The message of an exception, with those within a group; the name of its type if it has none, or is unreadable."""
     if isinstance(error, BaseExceptionGroup):
         named = list(islice(leaves_of(error), NAMED_OF_GROUP + 1))
         parts = [f"{type(leaf).__name__}: {_said(leaf)}" for leaf in named[:NAMED_OF_GROUP]]

@@ -23,6 +23,7 @@ TASK = {
     "uid",
     "workflow",
     "version",
+    "attributes",
     "state",
     "process_state",
     "locked_by",
@@ -145,7 +146,11 @@ def test_tasks_are_found_by_state_workflow_and_label(store: Path, stepward: Step
     assert {task["id"] for task in as_json(stepward, "tasks", "--workflow", "undoing")} == {"undone"}
     assert {task["id"] for task in as_json(stepward, "tasks", "--label", "customer=42")} == {"failed"}
     assert [task["id"] for task in as_json(stepward, "tasks", "--limit", "1")] == ["pending"]
-    assert stepward("tasks", "--limit", "1").stdout.endswith("\nThe newest 1; --limit shows more.\n")
+    page = stepward("tasks", "--limit", "1").stdout
+    assert "\nThe newest 1; more with --cursor " in page
+    cursor = page.split()[-1]
+    assert stepward("tasks", "--cursor", cursor).stdout.count("\n") == stepward("tasks").stdout.count("\n") - 1
+    assert stepward("tasks", "--count").stdout.endswith(" tasks\n")
     assert "newest" not in stepward("tasks").stdout
 
 

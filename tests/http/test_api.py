@@ -145,6 +145,16 @@ async def test_pages_follow_one_another(client: Client, local: httpx.AsyncClient
     assert sorted(found) == [f"order-{number}" for number in range(5)]
 
 
+async def test_a_filter_finds_tasks_and_a_bad_one_is_a_problem(client: Client, local: httpx.AsyncClient) -> None:
+    for number in range(3):
+        await client.submit(greet, "Ada", id=f"order-{number}", attributes={"total": number})
+    page = (await local.get("/api/v1/tasks", params={"where": "attr.total >= 1"})).json()
+    assert [task["id"] for task in page["tasks"]] == ["order-2", "order-1"]
+    refused = await local.get("/api/v1/tasks", params={"where": "stat = 'error'"})
+    assert refused.status_code in (400, 422)
+    assert "character 1: expected a field, found 'stat'" in refused.text
+
+
 async def test_status_events_are_told_until_the_task_ends(client: Client, local: httpx.AsyncClient) -> None:
     await client.submit(approval, id="order-1")
     await in_state(local, "order-1", "waiting")

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 from stepward.model.plan import is_planned
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES, StepState, TaskState
-from stepward.store.contract import Change, Deliver, Dispatch, Post, StepMove, TaskFilter, TaskMove, Telling, Watch
+from stepward.store.contract import Change, Deliver, Dispatch, Post, StepMove, TaskMove, Telling, Watch
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Stream
+from tests.store.listing import listed
 
 REPLIES = "replies.shop.web"
 KEYS = ("charge/1", "pack/1", "charge/1~undo", "stage/1")
@@ -24,7 +25,7 @@ Drawn = Callable[[int], Change]
 async def drawn_changes(stream: Stream, owner: str, new_task: Callable[..., Task]) -> list[Drawn]:
     """Changes of some of the tasks that the instance holds, of one it does not hold, or of one that is born."""
     store, chance = stream.stores[0], stream.chance
-    held = [task for task in await store.operators.tasks(TaskFilter(limit=60)) if task.locked_by == owner]
+    held = [task for task in await listed(store, limit=60) if task.locked_by == owner]
     changes: list[Drawn] = []
     for task in chance.sample(held, min(len(held), chance.randrange(1, 4))):
         found = await store.client.task(task.id)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stepward.model.states import TaskState
-from stepward.store.contract import Store, TaskFilter
+from stepward.store.contract import Store
 from tests.store.changes import REPLIES
 from tests.store.differential import Act, Stream
+from tests.store.listing import listed
 
 QUEUES = ("q", "agents.pay")
 
@@ -83,13 +84,13 @@ async def alerts(stream: Stream) -> Act:
 
 async def look(stream: Stream) -> Act:
     chance = stream.chance
-    wanted = TaskFilter(
-        state=chance.choice((None, *TaskState)),
-        workflow=chance.choice((None, "order")),
-        label=chance.choice((None, ("city", "Ulm"))),
-        limit=chance.randrange(1, 9),
-    )
-    return lambda store, number: store.operators.tasks(wanted)
+    wanted: dict[str, Any] = {
+        "state": chance.choice((None, *TaskState)),
+        "workflow": chance.choice((None, "order")),
+        "label": chance.choice((None, ("city", "Ulm"))),
+        "limit": chance.randrange(1, 9),
+    }
+    return lambda store, number: listed(store, **wanted)
 
 
 OPERATORS = (put, take, read, settle, adopt, letters, alerts, look)

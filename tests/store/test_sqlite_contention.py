@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from stepward.store.contract import TaskFilter
 from stepward.store.sqlite import SqliteStore
+from tests.store.listing import listed
 from tests.store.places import opened
 from tests.virtual import settle
 
@@ -61,6 +61,6 @@ async def test_whoever_only_looks_waits_for_no_writer(tmp_path: Path) -> None:
         await transaction.execute("create table app (x)")
         async with asyncio.timeout(2):
             there = await opened(path)
-            assert await there.operators.tasks(TaskFilter()) == []
+            assert await listed(there) == []
     await here.close()
     await there.close()

@@ -8,9 +8,10 @@ import pytest
 
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.model.states import TaskState
-from stepward.store.contract import Change, TaskFilter
+from stepward.store.contract import Change
 from stepward.store.sqlite import SqliteStore
 from tests.store.conformance.world import SERVED, World, claimed, ids, scheduler, step
+from tests.store.listing import listed
 from tests.store.places import environment, execute, opened
 from tests.virtual import VirtualLoop
 
@@ -55,7 +56,7 @@ async def test_a_full_disk_changes_nothing_and_is_over_when_there_is_room(file: 
     changes = [Change(task=held.uid, inserts=[step(held, f"x/{n}", n, output=big[0].input) for n in range(40)])]
     with pytest.raises(StoreUnavailable, match="the disk is full"):
         await store.scheduler.commit("s1", changes, None)
-    assert [task.id for task in await store.operators.tasks(TaskFilter())] == ["small"]
+    assert [task.id for task in await listed(store)] == ["small"]
     assert await store.client.steps("small") == []
     _limit_pages(store, 100_000)
     await store.client.submit(big)
@@ -75,7 +76,7 @@ async def test_an_io_error_in_a_commit_leaves_its_outcome_unknown(file: Path, po
     task.id = "a"
     with pytest.raises(CommitUnknown, match="read what became of it"):
         await store.scheduler.commit("s1", [Change(task=task.uid, born=task)], None)
-    assert [found.id for found in await store.operators.tasks(TaskFilter())] == kept
+    assert [found.id for found in await listed(store)] == kept
     await store.client.submit([world.task("b")])
     await store.close()
 
@@ -111,7 +112,7 @@ async def test_a_writer_waits_for_another_process_without_blocking_the_loop(file
     for _ in range(10):
         await asyncio.sleep(0)
     assert not writing.done()
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
     other.execute("commit")
     (answer,) = await writing
     assert answer.created
@@ -164,9 +165,9 @@ async def test_others_read_while_a_transaction_is_open(file: Path) -> None:
     world = worlds(file)
     async with store.client.transaction() as transaction:
         await transaction.submit([world.task("a")])
-        assert await store.operators.tasks(TaskFilter()) == []
-        assert await other.operators.tasks(TaskFilter()) == []
-    assert [task.id for task in await other.operators.tasks(TaskFilter())] == ["a"]
+        assert await listed(store) == []
+        assert await listed(other) == []
+    assert [task.id for task in await listed(other)] == ["a"]
     await store.close()
     await other.close()
 
@@ -210,7 +211,7 @@ async def test_two_stores_interleaved_share_every_change(file: Path) -> None:
     found = [id for histories in taken for id in ids(histories)]
     assert sorted(found) == sorted(f"t{number}" for number in range(20))
     task = await claimed(world, one, "s1")
-    (held,) = [found for found in await two.operators.tasks(TaskFilter(limit=1)) if found.uid == task.uid]
+    (held,) = [found for found in await listed(two, limit=1) if found.uid == task.uid]
     assert (held.locked_by, held.state) == ("s1", TaskState.PROCESSING)
     await one.close()
     await two.close()

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.contract import Store, TaskFilter
+from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.engine.schema import migrations
+from tests.store.listing import listed
 from tests.store.places import environment, execute, opened, sqlite
 
 NOBODY = 65534
@@ -57,10 +58,10 @@ async def test_a_store_opens_again_and_keeps_what_it_holds(file: Path) -> None:
     first = await opened(file)
     await first.close()
     second = await opened(file)
-    assert await second.operators.tasks(TaskFilter()) == []
+    assert await listed(second) == []
     await second.close()
     with pytest.raises(StoreUnavailable, match="expected an open store, found a closed one"):
-        await second.operators.tasks(TaskFilter())
+        await listed(second)
 
 
 async def test_many_open_a_new_file_at_once(file: Path) -> None:

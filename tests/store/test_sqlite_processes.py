@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stepward.store.contract import TaskFilter
 from stepward.store.sqlite.engine.schema import migrations
+from tests.store.listing import listed
 from tests.store.places import execute, opened
 
 WRITER = """
@@ -66,7 +66,7 @@ async def test_a_process_killed_in_a_commit_leaves_all_that_it_was_told_of(tmp_p
     assert told.split() == [f"{number}" for number in range(20)]
     assert execute(file, "pragma integrity_check") == [("ok",)]
     store = await opened(file)
-    found = await store.operators.tasks(TaskFilter())
+    found = await listed(store)
     assert {task.id for task in found} == {f"w-{number}" for number in range(20)}
     await store.close()
 
@@ -78,5 +78,5 @@ async def test_a_process_killed_in_the_migration_leaves_a_new_store(tmp_path: Pa
     assert process.returncode == 137
     assert execute(file, "select * from sqlite_schema") == []
     store = await opened(file)
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
     await store.close()

@@ -10,10 +10,11 @@ from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
 from stepward.model.states import StepKind, StepState
-from stepward.store.contract import Decision, Directive, Least, Post, Store, TaskFilter
+from stepward.store.contract import Decision, Directive, Least, Post, Store
 from tests.store.changes import REPLIES, drawn_changes
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Act, Maker, Stream
+from tests.store.listing import listed
 from tests.store.operators import OPERATORS
 
 SERVED = [("order", "1"), ("order", "2"), ("refund", "1")]
@@ -97,7 +98,7 @@ def _fresh(tasks: list[Task]) -> list[Task]:
 
 async def held_task(stream: Stream) -> Task | None:
     """A task that some instance holds, as it stands."""
-    found = await stream.stores[0].operators.tasks(TaskFilter(limit=30))
+    found = await listed(stream.stores[0], limit=30)
     chosen = stream.pick(task for task in found if task.locked_by is not None)
     return None if chosen is None else await stream.stores[0].client.task(chosen.id)
 
@@ -125,7 +126,7 @@ async def claim(stream: Stream) -> Act:
 
 async def load(stream: Stream) -> Act:
     instance = instance_of(stream)
-    uids = [task.uid for task in await stream.stores[0].operators.tasks(TaskFilter(limit=20))]
+    uids = [task.uid for task in await listed(stream.stores[0], limit=20)]
 
     async def act(store: Store, number: int) -> Any:
         found = await store.scheduler.load(instance, uids)
@@ -151,7 +152,7 @@ async def read_inbox(stream: Stream) -> Act:
 
 
 async def stray(stream: Stream) -> Act | None:
-    task = stream.pick(await stream.stores[0].operators.tasks(TaskFilter(limit=30)))
+    task = stream.pick(await listed(stream.stores[0], limit=30))
     if task is None:
         return None
     chance = stream.chance

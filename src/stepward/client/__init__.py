@@ -4,6 +4,7 @@ from stepward.client.agents import AgentStatus
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle
+from stepward.client.page import Page
 from stepward.client.queues.events import StatusEvent, StatusEvents
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
@@ -21,6 +22,7 @@ __all__ = [
     "ClientSession",
     "Endings",
     "Options",
+    "Page",
     "Preparation",
     "Prepared",
     "Queues",

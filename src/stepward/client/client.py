@@ -9,19 +9,20 @@ from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
 from stepward.client.handle import R, TaskHandle
+from stepward.client.page import Page, condition_of, search_of
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
-from stepward.client.status import TaskStatus
 from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.durations import Duration
-from stepward.errors import Refused, ScheduleNotFound
+from stepward.errors import ScheduleNotFound
+from stepward.model.attributes import AttributeValue
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
 from stepward.model.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
-from stepward.store.contract import TaskFilter, Transaction
+from stepward.store.contract import TaskCount, Transaction
 from stepward.workflow.definition import Workflow
 
 
@@ -54,6 +55,7 @@ class Client:
         reply_to: str | None = None,
         transaction: object = None,
         labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> TaskHandle[R]:
@@ -70,6 +72,7 @@ class Client:
             delay=delay,
             reply_to=reply_to,
             labels=labels,
+            attributes=attributes,
             fairness_key=fairness_key,
         )
         self._session.check("client.submit()")
@@ -129,15 +132,29 @@ class Client:
         workflow: str | None = None,
         label: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> list[TaskStatus]:
-        """Tasks, newest first."""
-        wanted = TaskFilter(
-            state=_state(state),
-            workflow=validation.wanted_workflow(workflow),
-            label=validation.wanted_label(label),
-            limit=validation.listed(limit),
-        )
-        return await self._session.statuses(await self._session.store.operators.tasks(wanted))
+        *,
+        where: str | None = None,
+        order: str = "newest",
+        cursor: str | None = None,
+    ) -> Page:
+        """A page of the tasks that fulfil the filter ``where`` and the keywords, the newest or the oldest first.
+
+        ``cursor`` is that of the page before. Raises InvalidFilter.
+        """
+        condition = condition_of(where, state, workflow, label, self._session.store.now())
+        return await self._session.page(search_of(condition, order, cursor, limit))
+
+    async def count(
+        self,
+        state: TaskState | str | None = None,
+        workflow: str | None = None,
+        label: tuple[str, str] | None = None,
+        *,
+        where: str | None = None,
+    ) -> TaskCount:
+        """How many tasks fulfil the filter ``where`` and the keywords: exact under 10,000, else mostly an estimate."""
+        condition = condition_of(where, state, workflow, label, self._session.store.now())
+        return await self._session.store.operators.count(condition)
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """The alerts, newest first."""
@@ -245,12 +262,3 @@ def client_on(session: ClientSession) -> Client:
 def session_of(client: Client) -> ClientSession:
     """What stands behind a client: for the commands, relays and the blocking client, and no part of its surface."""
     return client._session
-
-
-def _state(state: TaskState | str | None) -> TaskState | None:
-    if state is None:
-        return None
-    try:
-        return TaskState(state)
-    except ValueError:
-        raise Refused(f"state: expected one of {', '.join(TaskState)}, found {state!r}") from None

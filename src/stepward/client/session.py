@@ -9,6 +9,7 @@ from typing import Any
 
 from stepward.client.completion import Completions
 from stepward.client.handle import TaskHandle, actor
+from stepward.client.page import Page
 from stepward.client.queues.events import Readers
 from stepward.client.queues.places import queues_beside
 from stepward.client.repairs import refuse_unfit
@@ -26,9 +27,10 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.store.contract import Directive, Store, Submitted
+from stepward.store.contract import Directive, Store, Submitted, TaskSearch
 from stepward.store.opening import open_store
 from stepward.store.rules.directives.rewinding import named_step
+from stepward.store.search.cursors import cursor_of
 from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -137,6 +139,12 @@ class ClientSession:
 
     async def plan(self, workflow: str, version: str) -> Plan | None:
         return await self.submissions.plan(workflow, version)
+
+    async def page(self, search: TaskSearch) -> Page:
+        """The page of tasks that a search finds."""
+        found = await self.store.operators.tasks(search)
+        after = None if found.after is None else cursor_of(found.after, newest_first=search.newest_first)
+        return Page(await self.statuses(found.tasks), after)
 
     async def statuses(self, tasks: Sequence[Task]) -> list[TaskStatus]:
         """The status of each of these tasks."""

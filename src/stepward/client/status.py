@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from stepward.client.progress import TaskProgress, progress_of
+from stepward.model.attributes import AttributeValue, decoded
 from stepward.model.effects import never_ran
 from stepward.model.plan import Plan
 from stepward.model.records import Step, Task
@@ -47,6 +48,8 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     waits_for: str | None
     error: dict[str, Any] | None
     labels: dict[str, str]
+    attributes: dict[str, AttributeValue]
+    """Typed values by which it is searched."""
     steps_done: int
     steps: int
     progress: TaskProgress
@@ -105,6 +108,7 @@ def status_of(task: Task, tally: Tally, plan: Plan | None = None) -> TaskStatus:
         waits_for=task.waits_for,
         error=_error(task.error),
         labels=_labels(task.labels),
+        attributes=decoded(task.attributes),
         progress=progress_of(tally, plan),
         steps_done=tally.done,
         steps=tally.steps,

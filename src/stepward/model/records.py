@@ -64,6 +64,8 @@ class Task(Struct, kw_only=True, gc=False):
     """How often its workflow code blocked a process until that process ended itself."""
     depth: int = 0
     """Its depth: how many ancestors it has."""
+    attributes: bytes = b"{}"
+    """Typed values by which it is searched, as a JSON object; see ``model/attributes.py``."""
 
 
 class Step(Struct, kw_only=True, gc=False):

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from stepward.durations import Duration
+from stepward.model.attributes import AttributeValue
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -25,5 +26,7 @@ class SubmitOptions(TypedDict, total=False):
     """The private response queue for its status events."""
     labels: Mapping[str, str] | None
     """Labels by which tasks can be found."""
+    attributes: Mapping[str, AttributeValue] | None
+    """Typed values by which tasks can be found; workflow code may change them."""
     fairness_key: str | None
     """Tasks of one priority are started in turns between their keys."""

@@ -13,6 +13,7 @@ from stepward.client import Options
 from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
+from stepward.model.attributes import NO_ATTRIBUTES, decoded, encoded
 from stepward.payload import check_size, decode, encode
 from stepward.workflow.definition import Workflow
 
@@ -27,6 +28,8 @@ class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     delay: float | None = None
     reply_to: str | None = None
     labels: dict[str, str] = {}
+    attributes: msgspec.Raw = msgspec.Raw(NO_ATTRIBUTES)
+    """As a task keeps them."""
     fairness_key: str | None = None
 
     def options(self, id: str) -> Options:
@@ -38,6 +41,7 @@ class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
             delay=self.delay,
             reply_to=self.reply_to,
             labels=self.labels,
+            attributes=decoded(bytes(self.attributes)),
             fairness_key=self.fairness_key,
         )
 
@@ -85,6 +89,7 @@ def written(
         delay=delay,
         reply_to=validation.reply_queue(options.reply_to, app),
         labels=dict(options.labels or {}),
+        attributes=msgspec.Raw(encoded(options.attributes)),
         fairness_key=validation.fairness_key(options.fairness_key),
     )
     return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)

@@ -13,6 +13,7 @@ from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.errors import Refused, StepwardError
+from stepward.model.attributes import AttributeValue
 from stepward.outbox.entry import written
 from stepward.outbox.tables import PUT, TABLE
 from stepward.payload import PAYLOAD_BYTES
@@ -82,6 +83,7 @@ class Outbox:
         delay: Duration | None = None,
         reply_to: str | None = None,
         labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
@@ -96,6 +98,7 @@ class Outbox:
             delay=delay,
             reply_to=reply_to,
             labels=labels,
+            attributes=attributes,
             fairness_key=fairness_key,
         )
         caller = _recognised(connection)
@@ -121,6 +124,7 @@ class SyncOutbox:
         delay: Duration | None = None,
         reply_to: str | None = None,
         labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> str:
@@ -135,6 +139,7 @@ class SyncOutbox:
             delay=delay,
             reply_to=reply_to,
             labels=labels,
+            attributes=attributes,
             fairness_key=fairness_key,
         )
         caller = _recognised(connection)

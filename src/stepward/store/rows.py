@@ -100,6 +100,7 @@ def task(row: RowValues) -> Task:
         deadline=row[28],
         hangs=row[29],
         depth=row[30],
+        attributes=row[31],
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
+from stepward.model.attributes import AttributeValue
 from stepward.model.messages.cloudevents import CloudEvent, data_of
 from stepward.model.submit_options import SubmitOptions
 from stepward.store.contract import Transaction
@@ -62,6 +63,7 @@ class Accepted:
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
         labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> None:
@@ -73,6 +75,7 @@ class Accepted:
             "complete_by": complete_by,
             "delay": delay,
             "labels": labels,
+            "attributes": attributes,
             "fairness_key": fairness_key,
         }
 

@@ -14,8 +14,8 @@ from stepward.client import (
     AgentStatus,
     Client,
     Options,
+    Page,
     Prepared,
-    TaskStatus,
     session_of,
 )
 from stepward.client.handle import R
@@ -24,9 +24,11 @@ from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
+from stepward.model.attributes import AttributeValue
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
 from stepward.model.submit_options import SubmitOptions
+from stepward.store.contract import TaskCount
 from stepward.store.transaction_scopes import NESTED
 from stepward.sync.handle import SyncTaskHandle
 from stepward.sync.queues import SyncEvents
@@ -66,6 +68,7 @@ class SyncClient:
         reply_to: str | None = None,
         transaction: object = None,
         labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[R]:
@@ -82,6 +85,7 @@ class SyncClient:
             delay=delay,
             reply_to=reply_to,
             labels=labels,
+            attributes=attributes,
             fairness_key=fairness_key,
         )
         if is_borrowed(transaction):
@@ -144,9 +148,25 @@ class SyncClient:
         workflow: str | None = None,
         label: tuple[str, str] | None = None,
         limit: int = 100,
-    ) -> list[TaskStatus]:
-        """Tasks, newest first."""
-        return self._thread.call(self._open_client.tasks(state, workflow, label, limit))
+        *,
+        where: str | None = None,
+        order: str = "newest",
+        cursor: str | None = None,
+    ) -> Page:
+        """A page of the tasks that fulfil the filter ``where`` and the keywords, the newest or the oldest first."""
+        asking = self._open_client.tasks(state, workflow, label, limit, where=where, order=order, cursor=cursor)
+        return self._thread.call(asking)
+
+    def count(
+        self,
+        state: TaskState | str | None = None,
+        workflow: str | None = None,
+        label: tuple[str, str] | None = None,
+        *,
+        where: str | None = None,
+    ) -> TaskCount:
+        """How many tasks fulfil the filter ``where`` and the keywords: exact under 10,000, else mostly an estimate."""
+        return self._thread.call(self._open_client.count(state, workflow, label, where=where))
 
     def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """Alerts, newest first."""

@@ -9,7 +9,9 @@ from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Alert, Instance, Role, Task
 from stepward.model.states import TaskState
-from stepward.store.contract import TaskFilter
+from stepward.store.contract import TaskSearch
+from stepward.store.search.conditions import Comparison, Operator
+from stepward.store.search.fields import SearchField
 from stepward.views.times import span
 
 LIVE = (TaskState.PENDING, TaskState.PROCESSING, TaskState.WAITING, TaskState.UNDOING)
@@ -19,11 +21,11 @@ MOST = 1_000
 
 async def live_tasks(client: Client) -> list[Task]:
     """The newest tasks of each state that a Scheduler must advance."""
-    return [
-        task
-        for state in LIVE
-        for task in await session_of(client).store.operators.tasks(TaskFilter(state=state, limit=MOST))
-    ]
+    found: list[Task] = []
+    for state in LIVE:
+        condition = Comparison(SearchField.STATE, Operator.EQUAL, state.value)
+        found += (await session_of(client).store.operators.tasks(TaskSearch(condition=condition, limit=MOST))).tasks
+    return found
 
 
 def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import uuid as uuids
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar, overload
@@ -13,6 +13,8 @@ from typing import Any, NoReturn, TypeVar, overload
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidPayload, Refused
 from stepward.model.action import current_caller
+from stepward.model.attributes import SET_ATTRIBUTES, AttributeValue, encoded, merged
+from stepward.model.records import Task
 from stepward.payload import decode
 from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
@@ -61,6 +63,22 @@ def side_effect(fn: Callable[[], T]) -> T:
         raise InvalidPayload("side_effect: expected a plain function, found an async one; make it a step instead")
     value: T = decode(run.side_effect(fn), "side_effect")
     return value
+
+
+def set_attributes(**values: AttributeValue | None) -> None:
+    """Set search attributes of this task anew, committed with the turn; None takes one away, others stay.
+
+    Raises Refused for a name or a value that is none, or for too many.
+    """
+    run = _run("set_attributes()")
+    run.side_effect(lambda: _set(run.task, values), SET_ATTRIBUTES)
+
+
+def _set(task: Task, values: Mapping[str, AttributeValue | None]) -> object:
+    """Change the task in memory, as the Scheduler commits it; what of it was set, for the record."""
+    task.attributes = merged(task.attributes, values)
+    kept = {name: value for name, value in values.items() if value is not None}
+    return {**dict.fromkeys(values), **decode(encoded(kept), SET_ATTRIBUTES, dict[str, Any])}
 
 
 def patched(id: str) -> bool:

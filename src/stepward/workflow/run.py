@@ -161,10 +161,10 @@ class Run:
         finally:
             self._stop_waiting(key, timer)
 
-    def side_effect(self, fn: Callable[[], Any]) -> bytes:
+    def side_effect(self, fn: Callable[[], Any], name: str = SIDE_EFFECT) -> bytes:
         """The JSON of what ``fn`` gave when it was first called; recorded at once."""
         self.loop.check_usable()
-        key = self.ledger.next_key(SIDE_EFFECT)
+        key = self.ledger.next_key(name)
         number = self.ledger.ask()
         recorded = self._use(number, StepKind.VALUE, key)
         self.loop.check_usable()

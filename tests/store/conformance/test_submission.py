@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stepward.errors import Refused
 from stepward.model.states import TaskState
-from stepward.store.contract import Store, Submitted, TaskFilter
+from stepward.store.contract import Store, Submitted, TaskSearch
 from tests.store.conformance.world import DONE, World, claimed, end, read
+from tests.store.listing import listed
 
 
 async def test_a_submitted_task_reads_back_as_it_was_given(world: World, store: Store) -> None:
@@ -43,23 +46,23 @@ async def test_within_one_call_the_first_of_an_id_wins(world: World, store: Stor
     first, second, other = world.task("a"), world.task("a", input=b"[2]"), world.task("b")
     answers = await store.client.submit([first, second, other])
     assert [(answer.created, answer.same) for answer in answers] == [(True, True), (False, False), (True, True)]
-    assert {task.id for task in await store.operators.tasks(TaskFilter())} == {"a", "b"}
+    assert {task.id for task in await listed(store)} == {"a", "b"}
 
 
 async def test_one_task_refused_for_its_data_leaves_none_behind(world: World, store: Store) -> None:
     with pytest.raises(Refused, match="expected data that its tables allow"):
         await store.client.submit([world.task("a"), world.task("b", run=0)])
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
 
 
 async def test_the_listing_is_newest_first_pages_and_leaves_payloads_out(world: World, store: Store) -> None:
     tasks = [world.task(f"t{number}", input=b"[1]") for number in range(5)]
     await store.client.submit(tasks)
-    page = await store.operators.tasks(TaskFilter(limit=2))
-    assert [task.id for task in page] == ["t4", "t3"]
-    assert [task.input for task in page] == [b"[]", b"[]"]
-    rest = await store.operators.tasks(TaskFilter(before=page[-1].uid))
-    assert [task.id for task in rest] == ["t2", "t1", "t0"]
+    page = await store.operators.tasks(TaskSearch(limit=2))
+    assert [task.id for task in page.tasks] == ["t4", "t3"]
+    assert [task.input for task in page.tasks] == [b"[]", b"[]"]
+    rest = await store.operators.tasks(TaskSearch(after=page.after))
+    assert ([task.id for task in rest.tasks], rest.after) == (["t2", "t1", "t0"], None)
 
 
 async def test_the_listing_is_by_workflow_label_and_state(world: World, store: Store) -> None:
@@ -71,14 +74,14 @@ async def test_the_listing_is_by_workflow_label_and_state(world: World, store: S
     )
     held = await claimed(world, store, priority=9)
 
-    async def listed(**by: object) -> set[str]:
-        return {task.id for task in await store.operators.tasks(TaskFilter(**by))}  # type: ignore[arg-type]
+    async def found(**by: Any) -> set[str]:
+        return {task.id for task in await listed(store, **by)}
 
-    assert await listed(workflow="refund") == {"b"}
-    assert await listed(label=("city", "Ulm")) == {"a"}
-    assert await listed(state=TaskState.PENDING) == {"a", "b"}
-    assert await listed(state=TaskState.PROCESSING) == {held.id}
-    assert await listed(state=TaskState.ERROR) == set()
+    assert await found(workflow="refund") == {"b"}
+    assert await found(label=("city", "Ulm")) == {"a"}
+    assert await found(state=TaskState.PENDING) == {"a", "b"}
+    assert await found(state=TaskState.PROCESSING) == {held.id}
+    assert await found(state=TaskState.ERROR) == set()
 
 
 async def test_ended_tells_only_of_ends(world: World, store: Store) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from stepward.errors import InstanceFenced, Refused, StoreUnavailable
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Change, Store, TaskFilter
+from stepward.store.contract import Change, Store
 from tests.store.conformance.world import DONE, World, add_steps, claimed, finish, move, read_step, scheduler, step
+from tests.store.listing import listed
 
 
 async def rows(store: Store) -> list[tuple[object, ...]]:
@@ -150,7 +151,7 @@ async def test_a_savepoint_rolls_back_only_its_own_part(world: World, cart: Stor
             await transaction.submit([world.task("kept")])
         await transaction.execute("insert into cart values ('after')")
     assert await rows(cart) == [("after",), ("before",), ("kept",)]
-    assert [task.id for task in await cart.operators.tasks(TaskFilter())] == ["kept"]
+    assert [task.id for task in await listed(cart)] == ["kept"]
 
 
 async def test_savepoints_stand_within_one_another(world: World, cart: Store) -> None:
@@ -181,7 +182,7 @@ async def test_a_savepoint_that_is_left_after_the_whole_was_rolled_back_says_so(
             async with transaction.savepoint():
                 await transaction.execute("insert into cart values ('pen')")
                 await transaction.execute(world.place.doomed)
-    assert (await cart.operators.tasks(TaskFilter()), await rows(cart)) == ([], [])
+    assert (await listed(cart), await rows(cart)) == ([], [])
 
 
 async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:
@@ -200,7 +201,7 @@ async def test_nothing_more_is_done_in_a_transaction_that_is_rolled_back(world: 
             async with transaction.savepoint():
                 entered.append("a part of what is over")
     assert entered == []
-    assert (await cart.operators.tasks(TaskFilter()), await rows(cart)) == ([], [("pen",)])
+    assert (await listed(cart), await rows(cart)) == ([], [("pen",)])
 
 
 async def test_no_outcome_is_recorded_in_a_transaction_that_is_rolled_back(world: World, cart: Store) -> None:

@@ -24,10 +24,11 @@ from stepward.clock import Environment
 from stepward.model.records import Instance, Role, Task
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
-from stepward.store.contract import Change, Store, TaskFilter, TaskMove
+from stepward.store.contract import Change, Store, TaskMove
 from stepward.store.postgres import PostgresStore
 from stepward.supervisor.archive import FolderArchive
 from stepward.supervisor.retention import BATCH, purging
+from tests.store.listing import listed
 
 DAY = 86_400.0
 KEPT = 30 * DAY
@@ -138,7 +139,7 @@ async def _live(store: Store) -> None:
     await store.host.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), DAY)
     for _ in range(2):
         await store.client.submit([_task(store) for _ in range(LIVE)])
-        if not await store.operators.tasks(TaskFilter(state=TaskState.PROCESSING, limit=1)):
+        if not await listed(store, state=TaskState.PROCESSING, limit=1):
             for _ in range(LIVE // 1_000):
                 await store.scheduler.claim("s1", [("workflow-1", "1")], 1_000)
 
@@ -203,12 +204,12 @@ class _Measures:
             "end 100 tasks": self._end,
             "next_wake": store.scheduler.next_wake,
             "show one task of long ago": self._show,
-            "newest 100": lambda: store.operators.tasks(TaskFilter()),
-            "newest 100 of a workflow": lambda: store.operators.tasks(TaskFilter(workflow="workflow-3")),
-            "newest 100 of a label": lambda: store.operators.tasks(TaskFilter(label=("customer", "42"))),
-            "100 in error": lambda: store.operators.tasks(TaskFilter(state=TaskState.ERROR)),
-            "100 processing": lambda: store.operators.tasks(TaskFilter(state=TaskState.PROCESSING)),
-            "100 processed": lambda: store.operators.tasks(TaskFilter(state=TaskState.PROCESSED)),
+            "newest 100": lambda: listed(store),
+            "newest 100 of a workflow": lambda: listed(store, workflow="workflow-3"),
+            "newest 100 of a label": lambda: listed(store, label=("customer", "42")),
+            "100 in error": lambda: listed(store, state=TaskState.ERROR),
+            "100 processing": lambda: listed(store, state=TaskState.PROCESSING),
+            "100 processed": lambda: listed(store, state=TaskState.PROCESSED),
             "look for a batch of old tasks": lambda: store.supervisor.outlived(before, BATCH),
             "delete a batch": lambda: delete(None),
             "archive and delete a batch": lambda: delete(self._archive),

@@ -6,11 +6,12 @@ from itertools import pairwise
 import pytest
 
 from stepward.model.records import Alert, Audit, InboxKind, Task
-from stepward.store.contract import Post, TaskFilter
+from stepward.store.contract import Post
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine import notifier
 from stepward.store.postgres.engine.clock import StoreClock
 from tests.store.conformance.world import START, HandClock, scheduler
+from tests.store.listing import listed
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -202,7 +203,7 @@ async def test_a_task_that_a_jump_ahead_puts_past_its_own_deadline_gets_grace(da
     before = store.now()
     assert await store.supervisor.forgive(term, 10.0)
     assert await store.supervisor.expired_tasks(9) == []
-    found = {task.id: task.deadline for task in await store.operators.tasks(TaskFilter())}
+    found = {task.id: task.deadline for task in await listed(store)}
     soon, late = found["soon"], found["late"]
     assert soon is not None and before + 10 <= soon <= store.now() + 10
     assert late == pytest.approx(begun + 3600)

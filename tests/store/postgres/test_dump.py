@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stepward.store.contract import TaskFilter
 from tests.store.conformance.world import SERVED, World, scheduler
+from tests.store.listing import listed
 from tests.store.postgres.test_migration import ADD, INDEX, MAKE, VERSION, NextVersions, goes_on, newest, opening
 from tests.store.postgres.worlds import Database
 
@@ -70,7 +70,7 @@ async def _restored(database: Database, written: bytes, folder: Path) -> None:
         await scheduler(store)
         assert len(await store.scheduler.claim("s1", SERVED, 100)) == 100
         await store.client.submit([World(lambda environment: store).task()])
-        assert len(await store.operators.tasks(TaskFilter(limit=10))) == 10
+        assert len(await listed(store, limit=10)) == 10
     finally:
         await copy.close()
         await copy.server.drop(copy.name)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from stepward.errors import StoreUnavailable
-from stepward.store.contract import TaskFilter
+from tests.store.listing import listed
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -18,10 +18,10 @@ MESSAGE = b"E" + (len(FATAL) + 4).to_bytes(4, "big") + FATAL
 
 async def test_a_connection_that_the_server_is_ending_is_told_as_such(database: Database) -> None:
     store = await database.opened()
-    await store.operators.tasks(TaskFilter(limit=1))
+    await listed(store, limit=1)
     lane = store._database.others
     async with lane.pool.acquired() as connection:
         cast(Any, connection.raw)._protocol.data_received(MESSAGE)
     with pytest.raises(StoreUnavailable, match="expected an open connection, found that the server ends it; try again"):
-        await store.operators.tasks(TaskFilter(limit=1))
-    assert await store.operators.tasks(TaskFilter(limit=1)) == []
+        await listed(store, limit=1)
+    assert await listed(store, limit=1) == []

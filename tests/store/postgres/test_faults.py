@@ -10,7 +10,7 @@ import pytest
 
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.model.states import StepState
-from stepward.store.contract import Change, TaskFilter
+from stepward.store.contract import Change
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine import pool
 from stepward.store.postgres.engine.connection import Connection
@@ -27,6 +27,7 @@ from tests.store.conformance.world import (
     step,
     until,
 )
+from tests.store.listing import listed
 from tests.store.postgres.server import Server
 from tests.store.postgres.worlds import Database
 
@@ -123,7 +124,7 @@ async def test_a_connection_lost_before_the_commit_changes_nothing(database: Dat
     with pytest.raises(StoreUnavailable):
         await store._database.others.write(half)
     assert await database.rows("select relname from pg_class where relname in ('half', 'whole')") == []
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
 
 
 async def test_who_cannot_read_what_it_claims_claims_nothing(
@@ -165,7 +166,7 @@ async def test_a_commit_on_which_the_driver_lost_the_thread_may_be_done(
         with pytest.raises(CommitUnknown):
             async with store.client.transaction() as transaction:
                 await transaction.submit([world.task("a")])
-    assert [task.id for task in await store.operators.tasks(TaskFilter())] == ["a"]
+    assert [task.id for task in await listed(store)] == ["a"]
 
 
 async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: Database, world: World) -> None:
@@ -182,7 +183,7 @@ async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: D
             await transaction.execute("insert into public.seat values (true)")
             await transaction.submit([world.task("a")])
             await other.execute("commit")
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
 
 
 async def test_a_caller_who_leaves_while_a_transaction_begins_takes_nobody_along(
@@ -310,7 +311,7 @@ async def test_transactions_of_one_store_run_beside_one_another(database: Databa
 
     one, other = await asyncio.gather(submit("a"), submit("b"))
     assert (one, other) == ({"a"}, {"b"})
-    assert {task.id for task in await store.operators.tasks(TaskFilter())} == {"a", "b"}
+    assert {task.id for task in await listed(store)} == {"a", "b"}
 
 
 async def test_one_id_submitted_by_two_at_once_is_one_task(database: Database, world: World) -> None:
@@ -340,7 +341,7 @@ async def test_a_lease_is_renewed_though_all_other_connections_are_in_use(databa
 async def test_more_at_once_than_there_are_connections_wait_their_turn(database: Database, world: World) -> None:
     store = await database.opened()
     await asyncio.gather(*[store.client.submit([world.task(f"t{number}")]) for number in range(5 * OTHERS)])
-    assert len(await store.operators.tasks(TaskFilter())) == 5 * OTHERS
+    assert len(await listed(store)) == 5 * OTHERS
 
 
 async def test_who_finds_all_connections_in_use_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -350,5 +351,5 @@ async def test_who_finds_all_connections_in_use_is_told(database: Database, monk
         for _ in range(OTHERS):
             await stack.enter_async_context(store._database.others.pool.acquired())
         with pytest.raises(StoreUnavailable, match=f"expected one of {OTHERS} connections within 0.05 s"):
-            await store.operators.tasks(TaskFilter())
-    assert await store.operators.tasks(TaskFilter()) == []
+            await listed(store)
+    assert await listed(store) == []

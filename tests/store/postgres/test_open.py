@@ -8,12 +8,13 @@ import pytest
 
 from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.contract import Identity, Store, TaskFilter
+from stepward.store.contract import Identity, Store
 from stepward.store.opening import identify, open_store
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine import connector
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.versions import schema_of
+from tests.store.listing import listed
 from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of
 
@@ -39,10 +40,10 @@ async def test_an_address_opens_the_store(database: Database) -> None:
     store = open_store(database.address, app="shop", environment=environment_of())
     assert isinstance(store, PostgresStore)
     await store.open()
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
     await store.close()
     with pytest.raises(StoreUnavailable, match="expected an open store, found a closed one"):
-        await store.operators.tasks(TaskFilter())
+        await listed(store)
 
 
 async def test_many_open_a_new_store_at_once(database: Database) -> None:
@@ -57,7 +58,7 @@ async def test_applications_share_a_database_and_their_own_tables_stay(database:
     shop, blog = await database.opened("shop"), await database.opened("My-Blog")
     found = await database.rows("select nspname::text from pg_namespace where nspname like 'stepward%' order by 1")
     assert found == [("stepward_My-Blog",), ("stepward_shop",)]
-    assert await shop.operators.tasks(TaskFilter()) == await blog.operators.tasks(TaskFilter()) == []
+    assert await listed(shop) == await listed(blog) == []
     assert await database.rows("select * from task") == []
 
 
@@ -169,6 +170,6 @@ async def test_of_several_hosts_the_primary_is_found(standby: Server, server: Se
     hosts = f"127.0.0.1:{standby.port},127.0.0.1:{server.port}"
     database = Database(server, "postgres")
     store = await database.opened(address=f"postgresql://postgres@{hosts}/postgres")
-    assert await store.operators.tasks(TaskFilter()) == []
+    assert await listed(store) == []
     await database.close()
     await server.execute("drop schema stepward_shop cascade")

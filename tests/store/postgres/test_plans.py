@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 
-from stepward.model.states import TaskState
-from stepward.store.contract import TaskFilter
 from stepward.store.postgres.engine.connector import PINNED
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
-from stepward.store.postgres.listing import LISTING
-from stepward.store.verbs.task_listing import LIVE, listing
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -25,7 +21,7 @@ BOOK = load_catalogue("stepward_shop")
 SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert", "agent", "credential"}
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
-MAY_WALK = {"client.tasks", "gauges.read", "messages.dead_letters", "messages.letters_of"}
+MAY_WALK = {"gauges.read", "messages.dead_letters", "messages.letters_of"}
 """Over a bounded number of rows in the order of their keys."""
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {
@@ -168,14 +164,6 @@ async def test_a_pass_of_the_supervisor_leaps(filled: Database) -> None:
         found = indexes(await plan(BOOK["supervisor.due"]))
     expected = {"step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"}
     assert expected <= found
-
-
-async def test_listings_by_state_go_over_live_tasks_alone(filled: Database) -> None:
-    async with planning(filled) as plan:
-        for state in (*LIVE, TaskState.PROCESSING):
-            sql, _ = listing(BOOK["client.tasks"], TaskFilter(state=state), LISTING)
-            expected = {"task_held"} if state is TaskState.PROCESSING else {"task_listed"}
-            assert indexes(await plan(sql)) == expected, state
 
 
 async def test_what_a_claim_reads_depends_on_what_it_takes(database: Database) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from stepward.model.states import TaskState
-from stepward.store.contract import Change, TaskFilter
+from stepward.store.contract import Change
 from stepward.store.postgres import PostgresStore
 from tests.store.conformance.world import SERVED, World, add_steps, claimed, end, ids, scheduler, step, until
+from tests.store.listing import listed
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 
@@ -59,4 +60,4 @@ async def works(world: World, store: PostgresStore) -> None:
         found = await store.client.task(task.id)
         assert found is not None
         await end(store, found, TaskState.PROCESSED)
-    assert len(await store.operators.tasks(TaskFilter())) == 6
+    assert len(await listed(store)) == 6

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
+from stepward.model.attributes import AttributeValue
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -20,4 +21,5 @@ class Options(Struct, frozen=True, kw_only=True):
     delay: Duration | None = None
     reply_to: str | None = None
     labels: Mapping[str, str] | None = None
+    attributes: Mapping[str, AttributeValue] | None = None
     fairness_key: str | None = None

@@ -16,6 +16,7 @@ from stepward.client.submitting.validation import Id
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
+from stepward.model.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
@@ -191,6 +192,7 @@ class Preparation:
             "priority": validation.priority(options.priority),
             "fairness_key": validation.fairness_key(options.fairness_key),
             "labels": validation.labels(options.labels),
+            "attributes": encoded(options.attributes) if options.attributes else NO_ATTRIBUTES,
             "deadline": deadline,
             "wake_at": validation.wake(options.delay, deadline, now),
             "reply_to": validation.reply_queue(options.reply_to, self._app),

@@ -13,21 +13,20 @@ from msgspec import Struct
 
 from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskStatus, client_on, session_of
 from stepward.client.completion import UNREADABLE
-from stepward.client.submitting import validation
+from stepward.client.page import NEWEST, condition_of, search_of
 from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
-from stepward.http.access.principals import Principal
+from stepward.http.access.principals import Principal, TaskScope
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
-from stepward.store.contract import HostStore, TaskFilter
+from stepward.store.contract import HostStore
+from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Operator, both
+from stepward.store.search.fields import SearchField
 
-SCANNED = 1_000
-"""Tasks that are read at once for a principal whose scope leaves some of them out."""
-MOST_SCANS = 5
 MOST_ALERTS = 1_000
 
 
@@ -115,30 +114,15 @@ class ScopedClient:
         state: TaskState | None = None,
         workflow: str | None = None,
         label: tuple[str, str] | None = None,
+        where: str | None = None,
         limit: int = 100,
         cursor: str | None = None,
     ) -> FoundPage:
-        """Tasks in scope, newest first. Few are in the scope of one that sees few, and a page may then be empty."""
-        scope = self.principal.scope
-        size = limit if scope.is_everything else SCANNED
-        seen: list[Task] = []
-        for _ in range(1 if scope.is_everything else MOST_SCANS):
-            wanted = TaskFilter(
-                state=state,
-                workflow=validation.wanted_workflow(workflow),
-                label=validation.wanted_label(label),
-                limit=size,
-                before=cursor,
-            )
-            found = await self._session.store.operators.tasks(wanted)
-            seen += [task for task in found if self.sees(task)]
-            cursor = found[-1].uid if len(found) == size else None
-            if len(seen) >= limit or cursor is None:
-                break
-        if len(seen) > limit:
-            seen, cursor = seen[:limit], seen[limit - 1].uid
-        statuses = await self._session.statuses(seen)
-        return FoundPage(statuses if self.principal.payloads else [hidden_status(task) for task in statuses], cursor)
+        """Tasks in scope, newest first; a page may be short of its limit before the end. Raises InvalidFilter."""
+        condition = condition_of(where, state, workflow, label, self._session.store.now())
+        scoped = both(condition, in_scope(self.principal.scope))
+        found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
+        return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
         """Have a workflow run once, if that task will be in scope; its id. Raises HttpRefusal."""
@@ -212,3 +196,10 @@ class ScopedClient:
     async def _note_payloads(self, record: Task) -> None:
         if self.principal.payloads:
             await self._audit.read_payloads(self.principal, record.uid)
+
+
+def in_scope(scope: TaskScope) -> Condition:
+    """The condition that a task exists for a principal."""
+    workflows = [Comparison(SearchField.WORKFLOW, Operator.EQUAL, name) for name in scope.workflows]
+    labels = [Comparison(SearchField.LABEL, Operator.EQUAL, value, name) for name, value in scope.labels]
+    return AllOf((*([AnyOf(tuple(workflows))] if workflows else ()), *labels))

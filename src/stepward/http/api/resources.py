@@ -35,6 +35,8 @@ class TaskResource(Struct, frozen=True, kw_only=True):
     waits_for: str | None
     error: dict[str, Any] | None
     labels: dict[str, str]
+    attributes: dict[str, Any]
+    """A time is a text in ISO 8601."""
     steps_done: int
     steps: int
     progress: TaskProgress

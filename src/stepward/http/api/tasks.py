@@ -18,10 +18,12 @@ from stepward.http.injected import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.states import TaskState
 from stepward.payload import readable
+from stepward.store.search.lexer import LONGEST_FILTER
 
 LIMIT = 100
 MOST = 1_000
 HISTORY = 1_000
+FILTER = "A filter in the language of search, such as state = 'error' and created > '2h ago'."
 Limit = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many at most.")]
 
 
@@ -39,11 +41,14 @@ async def list_tasks(
     in_state: Annotated[TaskState | None, QueryParameter(name="state")] = None,
     workflow: FromQuery[str | None] = None,
     label: Annotated[str | None, QueryParameter(description="NAME=VALUE")] = None,
-    cursor: Annotated[str | None, QueryParameter(pattern="^[0-9a-f-]{36}$")] = None,
+    where: Annotated[str | None, QueryParameter(max_length=LONGEST_FILTER, description=FILTER)] = None,
+    cursor: Annotated[str | None, QueryParameter(pattern="^[A-Za-z0-9_-]{1,400}$")] = None,
     limit: Limit = LIMIT,
 ) -> TaskPage:
     """List tasks, newest first."""
-    found = await client.tasks(state=in_state, workflow=workflow, label=_label(label), limit=limit, cursor=cursor)
+    found = await client.tasks(
+        state=in_state, workflow=workflow, label=_label(label), where=where, limit=limit, cursor=cursor
+    )
     return TaskPage([resource(TaskResource, task) for task in found.tasks], found.cursor)
 
 

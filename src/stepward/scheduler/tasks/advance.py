@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import astuple
 
+from stepward.model.attributes import SET_ATTRIBUTES
 from stepward.model.effects import former_generations, key_of, needs_undo
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply
@@ -207,6 +208,7 @@ class Advance:
         change = active.changed()
         for recorded in decisions.recorded:
             change.inserts.append(rows.recorded_step(active.task, recorded))
+            change.attributes = active.task.attributes if recorded.name == SET_ATTRIBUTES else change.attributes
             if recorded.taken is not None:
                 change.take(recorded.taken)
 

@@ -8,7 +8,7 @@ nobody can know.
 from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
-from stepward.store.contract.operators import OperatorStore, TaskFilter
+from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, OverviewStore, StateCount
 from stepward.store.contract.retention import (
     AuditedAct,
@@ -45,6 +45,7 @@ from stepward.store.contract.values.change_rows import (
 from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.gauges import StoreGauges
+from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "ExternalTransaction",
     "Finish",
     "FlowCount",
+    "FoundTasks",
     "Hold",
     "HostStore",
     "Identity",
@@ -100,8 +102,9 @@ __all__ = [
     "Submitted",
     "SupervisorStore",
     "Tally",
-    "TaskFilter",
+    "TaskCount",
     "TaskMove",
+    "TaskSearch",
     "Telling",
     "Transaction",
     "Trim",

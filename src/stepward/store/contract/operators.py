@@ -5,26 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from msgspec import Struct
-
 from stepward.model.agents import AgentStanding
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
-from stepward.model.states import TaskState
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.overview import OverviewStore
 from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
 from stepward.store.contract.values.gauges import StoreGauges
-
-
-class TaskFilter(Struct, frozen=True, kw_only=True):
-    """Which tasks ``tasks`` lists, newest first."""
-
-    state: TaskState | None = None
-    workflow: str | None = None
-    label: tuple[str, str] | None = None
-    limit: int = 100
-    before: str | None = None
-    """A uid: only older ones (paging)."""
+from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
+from stepward.store.search.conditions import Condition
 
 
 class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, Protocol):
@@ -34,8 +22,12 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
         """The store's clock."""
         ...
 
-    async def tasks(self, wanted: TaskFilter) -> list[Task]:
-        """Tasks, newest first, without their payloads."""
+    async def tasks(self, search: TaskSearch) -> FoundTasks:
+        """A page of tasks without their payloads; it may be short of its limit, or empty, before the end."""
+        ...
+
+    async def count(self, condition: Condition) -> TaskCount:
+        """How many tasks fulfil a condition: exact where there are few, else an estimate."""
         ...
 
     async def instances(self) -> list[Instance]:

@@ -6,13 +6,6 @@ select {task} from {schema}.task where id = $1
 -- The task of that id, held until the transaction ends.
 select {task} from {schema}.task where id = $1 for update
 
--- name: tasks
--- The columns of a listing: payloads stay where they are.
-select uid, id, workflow, version, state, priority, fairness_key, labels, run, '[]'::bytea, null, error, locked_by,
-    complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
-    reply_to, created_at, started_at, finished_at, events, deadline, hangs, depth
-from {schema}.task
-
 -- name: steps
 -- All steps of the task of that id.
 select {s_step} from {schema}.task as t join {schema}.step as s on s.task = t.uid

@@ -10,11 +10,11 @@ from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.search_dialect import search_dialect
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.hot import transaction
 from stepward.store.postgres.hot.messages import PostgresMessages
 from stepward.store.postgres.hot.scheduler import PostgresScheduler
-from stepward.store.postgres.listing import LISTING
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.migration import migrate
 from stepward.store.postgres.supervisor import PostgresSupervisor
@@ -45,7 +45,7 @@ class PostgresStore:
         self.scheduler = PostgresScheduler(engine, self._database)
         self.supervisor = PostgresSupervisor(engine, self._database, FIRST_EXPIRED)
         self.client = PostgresClient(engine, self._database)
-        self.operators = OperatorVerbs(engine, LISTING)
+        self.operators = OperatorVerbs(engine)
         self.host = PostgresHost(engine, self._database)
         self.messages = PostgresMessages(engine, self._database)
 
@@ -82,4 +82,5 @@ class PostgresStore:
             # An open transaction keeps nobody out of the whole database.
             break_off=lambda: False,
             open_transaction=partial(transaction.opened, database, self._notifier),
+            dialect=search_dialect(database.schema),
         )

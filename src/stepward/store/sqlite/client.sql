@@ -6,13 +6,6 @@ select {task} from stepward_task where id = ?1
 -- The same, for whoever changes it.
 select {task} from stepward_task where id = ?1
 
--- name: tasks
--- The columns of a listing: payloads stay where they are.
-select uid, id, workflow, version, state, priority, fairness_key, labels, run, x'5b5d', null, error, locked_by,
-    complete_by, wake_at, waits_for, undo_to, inbox, failure_count, recovery_count, parent, parent_run, parent_step,
-    reply_to, created_at, started_at, finished_at, events, deadline, hangs, depth
-from stepward_task
-
 -- name: steps
 -- All steps of the task of that id.
 select {s_step} from stepward_task as t cross join stepward_step as s on s.task = t.uid

@@ -10,11 +10,11 @@ from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.search_dialect import DIALECT
 from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
 from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
-from stepward.store.sqlite.listing import LISTING
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.host import HostVerbs
 from stepward.store.verbs.readers.operators import OperatorVerbs
@@ -49,7 +49,7 @@ class SqliteStore:
         self.scheduler = SqliteScheduler(engine, self._database)
         self.supervisor = SupervisorVerbs(engine, FIRST_EXPIRED)
         self.client = SqliteClient(engine)
-        self.operators = OperatorVerbs(engine, LISTING)
+        self.operators = OperatorVerbs(engine)
         self.host = HostVerbs(engine)
         self.messages = SqliteMessages(engine, self._database)
 
@@ -91,4 +91,5 @@ class SqliteStore:
             changes=self._database,
             break_off=self._database.break_off,
             open_transaction=partial(transaction.opened, self._database),
+            dialect=DIALECT,
         )

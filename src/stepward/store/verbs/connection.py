@@ -96,6 +96,10 @@ class VerbTransactions(Protocol):
         """Run a verb that reads with several statements; only SQLite shows all of them the same state."""
         ...
 
+    async def read_beside(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``read_more``, for work that may take long: it holds up no turn of a Scheduler in this process."""
+        ...
+
     async def single(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb that writes with one statement, which commits by itself."""
         ...

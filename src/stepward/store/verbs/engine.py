@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from stepward.store.contract import Transaction
+from stepward.store.search.dialect import SearchDialect
 from stepward.store.verbs.connection import VerbClock, VerbTransactions
 
 
@@ -39,6 +40,7 @@ class VerbEngine(NamedTuple):
     """As ``HostStore.break_off``."""
     open_transaction: Callable[[], AbstractAsyncContextManager[Transaction]]
     """Opens a transaction that stays open across awaits, for applications; leaving it commits."""
+    dialect: SearchDialect
 
 
 class VerbPart:
@@ -49,6 +51,7 @@ class VerbPart:
         self._clock = engine.clock
         self._ring = engine.ring
         self._open_transaction = engine.open_transaction
+        self._dialect = engine.dialect
         self.now = engine.clock.now
         self.jumped = engine.clock.jumped
 

@@ -13,6 +13,7 @@ from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, TaskStatus, session_of
 from stepward.model.states import TaskState
+from stepward.store.contract import TaskCount
 from stepward.views.tasks import note_of
 from stepward.views.times import span
 
@@ -34,22 +35,50 @@ COLUMNS = (
 @click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
 @click.option("--label", metavar="K=V", help="Only tasks with that label.")
+@click.option(
+    "--where", metavar="FILTER", help="Only tasks that fulfil it: \"state = 'error' and created > '2h ago'\"."
+)
 @click.option("--limit", type=click.IntRange(1, MOST), default=LIMIT, show_default=True, help="How many at most.")
+@click.option("--cursor", metavar="C", help="Go on where the page with that cursor ended.")
+@click.option("--oldest-first", is_flag=True, help="In the order of submission.")
+@click.option("--count", "counts", is_flag=True, help="Only how many there are.")
 @json_option
 @with_client
 async def tasks(
-    client: Client, state: str | None, workflow: str | None, label: str | None, limit: int, as_json: bool
+    client: Client,
+    state: str | None,
+    workflow: str | None,
+    label: str | None,
+    where: str | None,
+    limit: int,
+    cursor: str | None,
+    oldest_first: bool,
+    counts: bool,
+    as_json: bool,
 ) -> None:
     """List tasks, newest first."""
     wanted = None if label is None else read_label(label)
-    found = await client.tasks(state=state, workflow=workflow, label=wanted, limit=limit)
+    if counts:
+        _print_count(await client.count(state, workflow, wanted, where=where), as_json=as_json)
+        return
+    order = "oldest" if oldest_first else "newest"
+    found = await client.tasks(state, workflow, wanted, limit, where=where, order=order, cursor=cursor)
     if as_json:
         print_json([task_fields(task) for task in found])
+        if found.cursor is not None:
+            click.echo(f"more with --cursor {found.cursor}", err=True)
         return
     now = session_of(client).store.now()
     print_table(COLUMNS, [_row(task, now) for task in found], "No such tasks.")
-    if len(found) == limit:
-        click.echo(f"The newest {limit:,}; --limit shows more.")
+    if found.cursor is not None:
+        click.echo(f"The {order} {len(found):,}; more with --cursor {found.cursor}")
+
+
+def _print_count(count: TaskCount, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"number": count.number, "is_exact": count.is_exact})
+    else:
+        click.echo(f"{count.number:,} tasks" if count.is_exact else f"about {count.number:,} tasks (estimated)")
 
 
 def task_fields(task: TaskStatus) -> dict[str, Any]:

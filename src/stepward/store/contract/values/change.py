@@ -95,6 +95,8 @@ class Change(Struct, kw_only=True):
     """A bounded piece of what is deleted of former runs; it never misses."""
     complete_by: float | None = None
     """The task row's new complete-by, where it has no ``move`` to carry it."""
+    attributes: bytes | None = None
+    """The task's search attributes, where workflow code has set some."""
     fits: bytes | None = None
     """The details of the alert of a place where this task no longer waits for code that fits its record: the alert is
     acknowledged when no other task waits there."""

@@ -86,8 +86,15 @@ def usual(word: str, record: type[msgspec.Struct], split: CompactForm) -> dict[s
         f"{word}_others": ", ".join(split.others),
         f"{word}_other_arrays": arrays(record, split.others),
         f"{word}_compact": ", ".join(names),
-        f"{word}_values": ", ".join("null" if value is None else str(value).lower() for value in split.values),
+        f"{word}_values": ", ".join(map(_literal, split.values)),
     }
+
+
+def _literal(value: object) -> str:
+    """A usual value as it stands in the SQL."""
+    if isinstance(value, bytes):
+        return f"'{value.decode()}'::bytea"
+    return "null" if value is None else str(value).lower()
 
 
 OWN = {

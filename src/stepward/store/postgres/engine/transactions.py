@@ -59,6 +59,12 @@ class Transactions:
         """Run work that reads with several statements, each for itself."""
         return await self.read(work, *args, **kwargs)
 
+    async def read_beside(
+        self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """The same: the server does the work."""
+        return await self.read(work, *args, **kwargs)
+
     async def single(
         self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:

@@ -50,6 +50,7 @@ TASK = {
     "deadline": None,
     "hangs": 0,
     "depth": 0,
+    "attributes": b"{}",
 }
 FINISH = {"state": StepState.COMPLETED, "error": None, "in_doubt": False}
 

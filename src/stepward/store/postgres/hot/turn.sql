@@ -140,6 +140,13 @@ from unnest($1::text[], $2::integer[], $3::integer[], $4::float8[]) as v (uid, t
 where t.uid = v.uid and (v.told is null or t.events = v.told)
 returning 1
 
+-- name: set_attributes
+-- The search attributes of tasks, as their code has set them; a trigger has their rows follow.
+update {schema}.task as t set attributes = v.attributes
+from unnest($1::text[], $2::bytea[]) as v (uid, attributes)
+where t.uid = v.uid
+returning 1
+
 -- name: take_inbox
 -- Inbox rows that are used up; by their numbers, as a task may have many.
 delete from {schema}.inbox as i

@@ -45,6 +45,7 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
         *_held(instance, changes),
         *_tasks(instance, changes),
         *_local_submissions(born),
+        *_attributes(changes),
         *_planned(changes),
         *_steps(changes),
         *_trims(changes),
@@ -60,6 +61,8 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
 def overlap(changes: Sequence[Change]) -> bool:
     """Whether two parts touch one row: then they apply one after the other, and not within one statement."""
     steps = [key for change in changes for key in _touched(change)]
+    if any(change.attributes is not None for change in changes):
+        return True
     return len(set(steps)) != len(steps) or len({change.task for change in changes}) != len(changes)
 
 
@@ -112,6 +115,11 @@ def _counts(events: Telling | None) -> tuple[int | None, int | None]:
 def _local_submissions(born: list[Task]) -> list[TurnPart]:
     rows = sorted((astuple(task) for task in born), key=lambda row: str(row[1]))
     return _part("insert_task", rows, "born: the id or uid exists")
+
+
+def _attributes(changes: Sequence[Change]) -> list[TurnPart]:
+    rows = sorted((change.task, change.attributes) for change in changes if change.attributes is not None)
+    return _part("set_attributes", rows, "attributes: the task is gone")
 
 
 def _planned(changes: Sequence[Change]) -> list[TurnPart]:

@@ -11,8 +11,9 @@ import apsw
 
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
-from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection
+from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection, is_memory
 from stepward.store.sqlite.engine.faults import BUSY, DATA, translated
+from stepward.store.sqlite.engine.reader import BesideReader
 from stepward.store.sqlite.engine.schema import check_owner, use_log
 from stepward.store.sqlite.engine.writer_queue import writer_lock
 from stepward.store.store_faults import closed, commit_unknown, refused
@@ -37,6 +38,7 @@ class Database:
         self._synchronous = synchronous
         self._second: Connection | None = None
         self._second_used = asyncio.Lock()
+        self._reader: BesideReader | None = None
         self._turn: asyncio.Lock | None = None
         """Whose turn it is to write, among all that write to this file on this event loop."""
         self._version = 0
@@ -66,6 +68,20 @@ class Database:
         """Run work that reads with several statements, all of which see the same state."""
         await asyncio.sleep(0)
         return await self._retried(lambda: self._viewed(lambda c: work(c, *args, **kwargs)))
+
+    async def beside(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """As ``snapshot``, in a thread where the store is a file: the loop goes on meanwhile."""
+        if is_memory(self.path):
+            return await self.snapshot(work, *args, **kwargs)
+        self._open()
+        if self._reader is None:
+            self._reader = BesideReader(self.path, self._busy_seconds, self._synchronous)
+        try:
+            return await self._reader.run(lambda connection: work(connection, *args, **kwargs))
+        except BUSY:
+            raise self._too_busy(self._busy_seconds) from None
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work in one transaction that commits when it returns; it may run again while others write."""
@@ -119,10 +135,10 @@ class Database:
 
     def close(self) -> None:
         """Let go of every connection."""
-        for connection in (self._second, self.connection):
+        for connection in (self._second, self.connection, self._reader):
             if connection is not None:
                 connection.close()
-        self._second = self.connection = None
+        self._second = self.connection = self._reader = None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
         """Run work that writes, when nobody here who came before waits; the loop goes round once at least.

@@ -86,6 +86,9 @@ class DrivenTransactions:
     async def read_more(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.snapshot(driven, work, *args, **kwargs)
 
+    async def read_beside(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._database.beside(driven, work, *args, **kwargs)
+
     async def single(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._database.single(driven, work, *args, **kwargs)
 

@@ -44,6 +44,9 @@ def apply(connection: Connection, instance: str, changes: Sequence[Change], now:
     bounds = [(change.task, change.complete_by) for change in changes if change.complete_by is not None]
     if bounds:
         connection.change_many(Q["complete_by"], bounds)
+    attributes = [(change.task, change.attributes) for change in changes if change.attributes is not None]
+    if attributes:
+        connection.change_many(Q["set_attributes"], attributes)
     children = [astuple(child) for change in changes for child in change.children]
     if children:
         connection.change_many(Q["insert_child"], children)

@@ -74,6 +74,10 @@ set state = ?3, locked_by = case when ?5 then null else locked_by end,
     recovery_count = case when ?14 then 0 else recovery_count end, complete_by = ?15
 where uid = ?1 and locked_by = ?16 and state = ?2 and (not ?5 or inbox = ?4)
 
+-- name: set_attributes
+-- The search attributes of a task, as its code has set them; a trigger has their rows follow.
+update stepward_task set attributes = ?2 where uid = ?1
+
 -- name: complete_by
 -- By when what the task does now must be complete, where nothing else of its row changes.
 update stepward_task set complete_by = ?2 where uid = ?1

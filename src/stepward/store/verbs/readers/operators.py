@@ -6,25 +6,27 @@ from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
 from stepward.model.credentials import Credential
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule, Task
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.store import rows
 from stepward.store.contract import (
     AuditedAct,
     FlowCount,
+    FoundTasks,
     OldRecords,
     Outlived,
     Overview,
     Purged,
     StoreGauges,
-    TaskFilter,
+    TaskCount,
+    TaskSearch,
 )
 from stepward.store.rules import audits
+from stepward.store.search.conditions import Condition
 from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, overview, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers import retention
-from stepward.store.verbs.task_listing import ListingSql, listing
+from stepward.store.verbs.readers.search import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
@@ -32,12 +34,11 @@ DEAD_SHOWN_SECONDS = 3600.0
 class OperatorVerbs(retention.RetentionVerbs):
     """Implements ``OperatorStore``."""
 
-    def __init__(self, engine: VerbEngine, listing: ListingSql) -> None:
-        super().__init__(engine)
-        self._listing = listing
+    async def tasks(self, search: TaskSearch) -> FoundTasks:
+        return await self._transactions.read_beside(found_tasks, self._dialect, search)
 
-    async def tasks(self, wanted: TaskFilter) -> list[Task]:
-        return await self._transactions.read(_listed, wanted, self._listing)
+    async def count(self, condition: Condition) -> TaskCount:
+        return await self._transactions.read_beside(counted_tasks, self._dialect, condition)
 
     async def add_credential(self, credential: Credential, actor: str) -> bool:
         return await self._transactions.write(credentials.add, credential, actor, self._clock.now())
@@ -123,11 +124,6 @@ class OperatorVerbs(retention.RetentionVerbs):
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         return await self._transactions.write(dead_letters.discard, numbers, actor, self._clock.now())
-
-
-async def _listed(connection: VerbConnection, wanted: TaskFilter, sql: ListingSql) -> list[Task]:
-    statement, values = listing(connection.query("client.tasks"), wanted, sql)
-    return [rows.task(row) for row in await connection.fetched(statement, *values)]
 
 
 async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:

@@ -1,0 +1,141 @@
+"""The statements of a search: candidates from one source in order of their keys, and what of them fulfils the rest."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from stepward.store.search.candidates import CandidateSource, SourceBranch
+from stepward.store.search.conditions import AllOf, Comparison, Condition, conjuncts
+from stepward.store.search.dialect import SearchDialect, SqlValues
+from stepward.store.search.fields import SearchField
+from stepward.store.search.sql import rendered
+
+SAMPLED = 2_000
+GOLDEN = 0.618033988749895
+POINTS = [place * GOLDEN % 1.0 for place in range(1, SAMPLED + 1)]
+"""Places between 0 and 1 that are spread evenly, and in step with no order that the rows may have."""
+
+
+class TaskKey(NamedTuple):
+    """The place of a task in the order of a listing."""
+
+    created_at: float
+    uid: str
+
+
+class SqlStatement(NamedTuple):
+    """A statement with its values."""
+
+    sql: str
+    values: list[Any]
+
+
+class SearchScope(NamedTuple):
+    """Which keys a search is about: within bounds of the creation, behind a key, in an order."""
+
+    bounds: tuple[Comparison, ...] = ()
+    after: TaskKey | None = None
+    newest_first: bool = True
+
+
+class SourceSearch(NamedTuple):
+    """A search by one source: its statements."""
+
+    dialect: SearchDialect
+    source: CandidateSource
+    scope: SearchScope
+    rest: Condition
+    """What of the condition the source and the scope do not say."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every candidate fulfils the condition."""
+        return self.rest == AllOf(())
+
+    def behind(self, key: TaskKey) -> SourceSearch:
+        """The same search, from behind a key on."""
+        return self._replace(scope=self.scope._replace(after=key))
+
+    def page(self, most_candidates: int, limit: int) -> SqlStatement:
+        """Up to ``limit`` tasks that fulfil the condition, of the next candidates."""
+        values = SqlValues(self.dialect.mark)
+        joined = self._joined(values, most_candidates)
+        ordered = self.dialect.page_order.replace("{down}", self._down)
+        text = f"select {self.dialect.columns} {joined}{ordered} limit {values.given(limit)}"
+        return SqlStatement(text, values.values)
+
+    def counted(self, most_candidates: int) -> SqlStatement:
+        """How many of the next candidates fulfil the condition."""
+        values = SqlValues(self.dialect.mark)
+        if self.is_whole:
+            return SqlStatement(f"select count(*) from ({self._keys(values, most_candidates)}) as c", values.values)
+        return SqlStatement(f"select count(*) {self._joined(values, most_candidates)}", values.values)
+
+    def probe(self, most: int) -> SqlStatement:
+        """How many candidates there are, up to ``most``, in any order."""
+        values = SqlValues(self.dialect.mark)
+        branches = " union all ".join(
+            f"select 1 from (select 1 {self._where(branch, values)} limit {values.given(most)}) as b"
+            for branch in self.source.branches
+        )
+        text = f"select count(*) from (select 1 from ({branches}) as u limit {values.given(most)}) as p"
+        return SqlStatement(text, values.values)
+
+    def last(self, most_candidates: int) -> SqlStatement:
+        """The key of the last of the next candidates; no row where there are fewer."""
+        values = SqlValues(self.dialect.mark)
+        keys = self._keys(values, most_candidates)
+        text = f"select created_at, uid from ({keys}) as c limit 1 offset {values.given(most_candidates - 1)}"
+        return SqlStatement(text, values.values)
+
+    def _joined(self, values: SqlValues, most_candidates: int) -> str:
+        keys = self._keys(values, most_candidates)
+        rest = rendered(self.rest, self.dialect, values)
+        return self.dialect.joined.replace("{keys}", keys).replace("{rest}", rest)
+
+    def _keys(self, values: SqlValues, most: int) -> str:
+        branches = [self._branch(branch, values, most) for branch in self.source.branches]
+        if len(branches) == 1:
+            return branches[0]
+        united = " union all ".join(f"select created_at, uid from ({branch}) as b" for branch in branches)
+        return f"{united} order by created_at {self._down}, uid {self._down} limit {values.given(most)}"
+
+    def _branch(self, branch: SourceBranch, values: SqlValues, most: int) -> str:
+        created, uid = branch.key
+        return (
+            f"select {created} as created_at, {uid} as uid {self._where(branch, values)} "
+            f"order by {created} {self._down}, {uid} {self._down} limit {values.given(most)}"
+        )
+
+    def _where(self, branch: SourceBranch, values: SqlValues) -> str:
+        created, uid = branch.key
+        text = branch.source(values)
+        for bound in self.scope.bounds:
+            text += f" and {created} {bound.operator} {values.given(bound.value)}"
+        if self.scope.after is not None:
+            sign = "<" if self.scope.newest_first else ">"
+            places = ", ".join(values.given(part) for part in self.scope.after)
+            text += f" and ({created}, {uid}) {sign} ({places})"
+        return text
+
+    @property
+    def _down(self) -> str:
+        return "desc" if self.scope.newest_first else "asc"
+
+
+def source_search(
+    dialect: SearchDialect, source: CandidateSource, condition: Condition, scope: SearchScope
+) -> SourceSearch:
+    """The search for a condition by one of its sources."""
+    parts = [part for part in conjuncts(condition) if part != source.part]
+    bounds = tuple(part for part in parts if isinstance(part, Comparison) and part.field is SearchField.CREATED)
+    rest = AllOf(tuple(part for part in parts if part not in bounds))
+    return SourceSearch(dialect, source, scope._replace(bounds=bounds), rest)
+
+
+def sample(dialect: SearchDialect, condition: Condition) -> SqlStatement:
+    """How many tasks of a sample fulfil the condition, and how many tasks of the store each of them stands for."""
+    values = SqlValues(dialect.mark)
+    points = values.given(POINTS) if "{points}" in dialect.sample else ""
+    text = dialect.sample.replace("{points}", points).replace("{rest}", rendered(condition, dialect, values))
+    return SqlStatement(text, values.values)

@@ -1,0 +1,116 @@
+"""Searching on the rows: what a look costs is bounded, however many tasks the store has.
+
+A source of candidates is chosen by asking each how much it has. A search that finds too little among the candidates of
+one look takes further looks, and gives what it has when their number is up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stepward.store import rows
+from stepward.store.contract import FoundTasks, TaskCount, TaskSearch
+from stepward.store.search.candidates import sources
+from stepward.store.search.conditions import Condition
+from stepward.store.search.dialect import SearchDialect
+from stepward.store.search.statements import (
+    SearchScope,
+    SourceSearch,
+    SqlStatement,
+    TaskKey,
+    sample,
+    source_search,
+)
+from stepward.store.verbs.connection import VerbConnection, VerbRow
+
+CANDIDATES = 10_000
+"""Tasks that one look goes through at most."""
+LOOKS = 10
+SMALL = 2_000
+"""A source with fewer candidates is gone through whole."""
+EXACT = 10_000
+"""Fewer tasks are counted one by one."""
+
+
+class SearchLook(NamedTuple):
+    """What one look found."""
+
+    found: Sequence[VerbRow]
+    last: TaskKey | None
+    """The last candidate, if there are more behind it."""
+
+
+async def found_tasks(connection: VerbConnection, dialect: SearchDialect, search: TaskSearch) -> FoundTasks:
+    """Implements ``OperatorStore.tasks``."""
+    scope = SearchScope(after=search.after, newest_first=search.newest_first)
+    at_work = await _chosen(connection, dialect, search.condition, scope)
+    tasks: list[VerbRow] = []
+    for _ in range(LOOKS):
+        look = await _look(connection, at_work, search.limit + 1 - len(tasks))
+        tasks += look.found
+        if len(tasks) > search.limit or look.last is None:
+            break
+        at_work = at_work.behind(look.last)
+    listed = [rows.task(row) for row in tasks[: search.limit]]
+    if len(tasks) > search.limit:
+        return FoundTasks(listed, TaskKey(listed[-1].created_at, listed[-1].uid))
+    return FoundTasks(listed, look.last)
+
+
+async def counted_tasks(connection: VerbConnection, dialect: SearchDialect, condition: Condition) -> TaskCount:
+    """Implements ``OperatorStore.count``."""
+    at_work = await _chosen(connection, dialect, condition, SearchScope())
+    number, counting = 0, at_work
+    for _ in range(LOOKS):
+        ((found,),) = await _rows(connection, counting.counted(CANDIDATES))
+        number += found
+        last = None if number >= EXACT else await _last(connection, counting)
+        if number >= EXACT:
+            break
+        if last is None:
+            return TaskCount(number, is_exact=True)
+        counting = counting.behind(last)
+    ((matched, each),) = await _rows(connection, sample(dialect, condition))
+    return TaskCount(max(number, _rounded(matched * each)), is_exact=False)
+
+
+async def _look(connection: VerbConnection, at_work: SourceSearch, limit: int) -> SearchLook:
+    found = await _rows(connection, at_work.page(CANDIDATES, limit))
+    if len(found) >= limit:
+        return SearchLook(found, None)
+    return SearchLook(found, await _last(connection, at_work))
+
+
+async def _last(connection: VerbConnection, at_work: SourceSearch) -> TaskKey | None:
+    """The last of the candidates of a look, unless the source ended before."""
+    found = await _rows(connection, at_work.last(CANDIDATES))
+    return TaskKey(*found[0]) if found else None
+
+
+async def _chosen(
+    connection: VerbConnection, dialect: SearchDialect, condition: Condition, scope: SearchScope
+) -> SourceSearch:
+    """The search by the source that is small, or else the narrowest one that is in order."""
+    choice = [source_search(dialect, source, condition, scope) for source in sources(condition, dialect)]
+    if choice[0].source.in_order and (len(choice) == 1 or choice[0].is_whole):
+        return choice[0]
+    sizes = [await _size(connection, each) for each in choice[:-1]]
+    least = min(sizes)
+    if least < SMALL:
+        return choice[sizes.index(least)]
+    return next(each for each in choice if each.source.in_order)
+
+
+async def _size(connection: VerbConnection, search: SourceSearch) -> int:
+    ((size,),) = await _rows(connection, search.probe(SMALL))
+    return int(size)
+
+
+async def _rows(connection: VerbConnection, statement: SqlStatement) -> Sequence[VerbRow]:
+    return await connection.fetched(statement.sql, *statement.values)
+
+
+def _rounded(estimate: float) -> int:
+    """An estimate in two digits, as it is worth no more."""
+    return int(float(f"{estimate:.2g}"))
