@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import selectors
 from typing import Any
+from unittest.mock import patch
+
+from stepward.store.sqlite.engine.database import Database
 
 START = 1_800_000_000.0
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """``time()`` starts at START; only timers move it. Threads and sockets are still heard."""
+    """``time()`` starts at START; only timers move it. Threads and sockets still wake it."""
 
     def __init__(self) -> None:
         self.now = START
@@ -18,6 +21,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.now
+
+    def run_forever(self) -> None:
+        # While a search is read in a thread nothing is ready here, and time would leap.
+        with patch.object(Database, "beside", Database.snapshot):
+            super().run_forever()
 
 
 class LeapingSelector(selectors.DefaultSelector):

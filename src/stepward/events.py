@@ -41,6 +41,8 @@ class Observers:
     def __init__(self, *observers: Observer) -> None:
         self._observers = list(observers)
         self._meters: list[Observer] = []
+        self.measuring = False
+        """Whether anything measures: a hot path takes no measurements otherwise."""
 
     def add(self, observer: Observer) -> None:
         """Add an observer."""
@@ -55,16 +57,13 @@ class Observers:
         """Pass every event to ``meter`` as well within the block, and those of ``measure`` to it alone."""
         self._observers.append(meter)
         self._meters.append(meter)
+        self.measuring = True
         try:
             yield
         finally:
             self._meters.remove(meter)
             self._observers.remove(meter)
-
-    @property
-    def measuring(self) -> bool:
-        """Whether anything measures: a hot path takes no measurements otherwise."""
-        return bool(self._meters)
+            self.measuring = bool(self._meters)
 
     @property
     def listening(self) -> bool:

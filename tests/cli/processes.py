@@ -21,7 +21,7 @@ from stepward.cli.main import cli
 
 PATIENCE = 120.0
 LOOK_SECONDS = 0.02
-"""Between two looks: whoever looks without a pause takes a core from what is waited for."""
+"""Between two looks: looking without a pause takes a core from what is waited for."""
 
 
 class Process:
@@ -149,5 +149,5 @@ def _environment(more: dict[str, str]) -> dict[str, str]:
 
 
 def _settings() -> set[str]:
-    """Variables of whoever runs the tests that would change what a command does."""
+    """Variables of the tests' own process that would change what a command does."""
     return {name for name in os.environ if name.startswith("STEPWARD_")} | {"COLUMNS", "NO_COLOR"}

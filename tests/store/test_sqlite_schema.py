@@ -39,6 +39,7 @@ MAY_WALK = {
     "journal.last_hash",
     "leadership.read",
     "messages.dead_letters",
+    "overview.dead_letters",
     "messages.forget_expired",
     "messages.forget_letters",
     "messages.letters_of",

@@ -82,11 +82,13 @@ class Turn:
         self._conclusions = conclusions
         self._dispatcher = dispatcher
         self._meter = meter
+        self._observers = meter.observers
 
     async def run(self) -> None:
         """Take in what there is, move the tasks that it touches, commit, and let out what was started."""
         now = self._store.now()
-        self._meter.turn_begins()
+        if self._observers.measuring:
+            self._meter.turn_begins()
         await self._intake.reload()
         await self._intake.take(now)
         self._move(now)
@@ -122,11 +124,13 @@ class Turn:
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
         touched = self._active_tasks.take_touched()
-        self._meter.commit_begins()
+        if self._observers.measuring:
+            self._meter.commit_begins()
         received = self._receiver.received()
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)
-        self._meter.committed(touched, missed)
+        if self._observers.measuring:
+            self._meter.committed(touched, missed)
         self._conclusions.draw(touched, missed)
         self._dispatcher.send(started, revoked)
         # First of all: a store or queue that fails below must not make this memory forget what it holds.

@@ -15,29 +15,28 @@ class TurnMeter:
     """Emits ``turn.committed`` with what a turn's commit holds; seconds are those of the host's boot clock."""
 
     def __init__(self, observers: Observers, clock: Clock) -> None:
-        self._observers = observers
+        self.observers = observers
         self._clock = clock
         self._began_at: float | None = None
         self._commit_began_at = 0.0
 
     def turn_begins(self) -> None:
-        """A turn begins."""
-        self._began_at = self._clock.boot() if self._observers.measuring else None
+        """A turn that is measured begins."""
+        self._began_at = self._clock.boot()
 
     def commit_begins(self) -> None:
-        """The commits of the turn begin."""
-        if self._began_at is not None:
-            self._commit_began_at = self._clock.boot()
+        """The commits of a turn that is measured begin."""
+        self._commit_began_at = self._clock.boot()
 
     def committed(self, touched: Sequence[ActiveTask], missed: Mapping[str, str]) -> None:
         """The changes of these tasks are durable but for those that ``missed``."""
         if self._began_at is None:
-            return
+            return  # Measuring began within the turn.
         now = self._clock.boot()
         changes = [a.change for a in touched if a.change is not None and a.task.uid not in missed]
         if not changes:
             return
-        self._observers.measure(
+        self.observers.measure(
             "turn.committed",
             seconds=now - self._began_at,
             commit_seconds=now - self._commit_began_at,

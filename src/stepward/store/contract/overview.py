@@ -22,7 +22,7 @@ class StateCount(Struct, frozen=True):
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """Whether everything moves, what needs somebody, and what is late."""
+    """Whether everything moves, what needs an operator, and what is late."""
 
     states: list[StateCount]
     late: int

@@ -34,7 +34,7 @@ class TokenKind(StrEnum):
 
 
 class FilterToken(NamedTuple):
-    """A word of a filter: a quoted text without its quotes, the digits of a number, a name, or a sign."""
+    """A token of a filter: a quoted text without its quotes, the digits of a number, a name, or a sign."""
 
     kind: TokenKind
     value: str

@@ -30,7 +30,7 @@ COLUMNS = {
     SearchField.DEADLINE: "t.deadline",
 }
 ENDED_WELL = (TaskState.PROCESSED, TaskState.UNDONE, TaskState.CANCELLED)
-"""Tasks in these states have no step that anybody waits for."""
+"""Tasks in these states wait for no step."""
 OPEN_STEPS = (StepState.RUNNING, StepState.NOT_STARTED, StepState.TO_REPEAT, StepState.FAILED)
 """Steps by which a task is found: those that are under way, wait, or have failed."""
 LAST_CHARACTER = 0x10FFFF
