@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,20 @@ async def _ended(store: Path) -> None:
                 await asyncio.sleep(0.05)
 
 
+@pytest.fixture(scope="session")
+def waited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A store in which a step waits to be finished, and the token."""
+    folder = tmp_path_factory.mktemp("waited")
+    asyncio.run(_wait(folder / "stepward.db"))
+    return folder / "stepward.db", TOKENS[-1]
+
+
 @pytest.fixture
-def waiting(empty: Path) -> str:
-    """A store in which a step waits to be finished; the token."""
-    asyncio.run(_wait(empty / "stepward.db"))
-    return TOKENS[-1]
+def waiting(empty: Path, waited: tuple[Path, str]) -> str:
+    """A copy of it in the current folder; the token."""
+    store, token = waited
+    shutil.copy(store, empty / "stepward.db")
+    return token
 
 
 def test_a_step_is_completed_once(empty: Path, waiting: str, stepward: Stepward) -> None:

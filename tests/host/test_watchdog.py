@@ -27,6 +27,19 @@ class SteppedClock(SystemClock):
         return self.instant
 
 
+PACE = 10
+"""How much faster than in reality the watchdog looks; the clock that it reads is stepped."""
+LOOKS_SECONDS = 8 * EVERY / PACE
+"""What eight looks take."""
+
+
+class Hurried(threading.Event):
+    """Waits for a fraction of what it is told."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait(timeout and timeout / PACE)
+
+
 class Watched:
     """A watchdog over the running loop, and what it did."""
 
@@ -42,6 +55,7 @@ class Watched:
             leave=self._leave,
             end=lambda code, why: self.did.put((code, why)),
         )
+        self.watchdog._over = Hurried()
 
     def __enter__(self) -> Watched:
         self.watchdog.start()
@@ -95,13 +109,13 @@ async def test_without_a_limit_a_hanging_loop_is_only_reported() -> None:
     with Watched(SteppedClock(EVERY), lease=1.5, limit=None) as watched:
         watched.until(lambda did: isinstance(did, Event))
         with pytest.raises(queue.Empty):
-            watched.did.get(timeout=EVERY * 8)
+            watched.did.get(timeout=LOOKS_SECONDS)
 
 
 async def test_a_process_that_was_stopped_has_no_hanging_loop() -> None:
     """What comes late is the thread's own look: whoever stopped the process stopped both."""
     with Watched(SteppedClock(60.0), lease=1, limit=1) as watched, pytest.raises(queue.Empty):
-        watched.did.get(timeout=EVERY * 8)
+        watched.did.get(timeout=LOOKS_SECONDS)
 
 
 async def test_stopping_ends_the_thread() -> None:
