@@ -8,7 +8,7 @@ import typing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from stepward.client.overdue import TaskView, not_ended
+from stepward.client.overdue import AwaitedTask, not_ended
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.validation import Id, deadline, one_of
@@ -202,11 +202,11 @@ class TaskHandle(Generic[R]):
         except (StepwardError, TimeoutError):
             return not_ended(self.id, limit, None)
 
-    async def _view(self) -> TaskView:
+    async def _view(self) -> AwaitedTask:
         store = self._client.store
         task = await self._client.record(self.id)
         steps, instances = await store.client.steps(self.id), await store.operators.instances()
-        return TaskView(task=task, steps=steps, instances=instances, now=store.now())
+        return AwaitedTask(task=task, steps=steps, instances=instances, now=store.now())
 
     async def _task_uid(self) -> str:
         if self._uid is None:

@@ -15,7 +15,7 @@ OPEN_STEPS = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_R
 RUN = "run the application: async with app.running(), or stepward run APP"
 
 
-class TaskView(Struct, frozen=True, kw_only=True):
+class AwaitedTask(Struct, frozen=True, kw_only=True):
     """What the store holds of a task that a client waits for, at the instant ``now`` of its clock."""
 
     task: Task
@@ -24,18 +24,18 @@ class TaskView(Struct, frozen=True, kw_only=True):
     now: float
 
 
-def not_ended(id: str, seconds: float, view: TaskView | None) -> TimeoutError:
+def not_ended(id: str, seconds: float, view: AwaitedTask | None) -> TimeoutError:
     """The error of a wait that ran out; without a view its record could not be read."""
     found = ("no end", "give it more time") if view is None else hindrance(view) or _at(view.task)
     return TimeoutError(f"task {id}: expected its end within {text(seconds)}, found {found[0]}; {found[1]}")
 
 
-def hindrance(view: TaskView) -> tuple[str, str] | None:
+def hindrance(view: AwaitedTask) -> tuple[str, str] | None:
     """What keeps the task from continuing, and what helps; None where nothing is seen to."""
     return _without_scheduler(view) or _with_late_owner(view) or _without_agent(view)
 
 
-def _without_scheduler(view: TaskView) -> tuple[str, str] | None:
+def _without_scheduler(view: AwaitedTask) -> tuple[str, str] | None:
     task = view.task
     served = f"{task.workflow}@{task.version}"
     schedulers = [each for each in view.instances if each.alive and each.role is Role.SCHEDULER]
@@ -45,7 +45,7 @@ def _without_scheduler(view: TaskView) -> tuple[str, str] | None:
     return f"it {task.state} and {others}", RUN
 
 
-def _with_late_owner(view: TaskView) -> tuple[str, str] | None:
+def _with_late_owner(view: AwaitedTask) -> tuple[str, str] | None:
     """A task that is held by an instance, or could only be claimed by such, whose lease is over."""
     task = view.task
     served = f"{task.workflow}@{task.version}"
@@ -60,7 +60,7 @@ def _with_late_owner(view: TaskView) -> tuple[str, str] | None:
     return f"it {task.state} and {what}", "see whether that process and a Supervisor run: stepward check"
 
 
-def _without_agent(view: TaskView) -> tuple[str, str] | None:
+def _without_agent(view: AwaitedTask) -> tuple[str, str] | None:
     offered = {
         name
         for each in view.instances

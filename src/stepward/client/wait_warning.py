@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from stepward.client.overdue import TaskView, hindrance
+from stepward.client.overdue import AwaitedTask, hindrance
 from stepward.errors import StepwardError
 
 FIRST_LOOK_SECONDS = 3.0
@@ -26,7 +26,7 @@ class WaitWarning:
     looking = 0
     """Looks that are under way in this process."""
 
-    def __init__(self, view: Callable[[], Awaitable[TaskView]]) -> None:
+    def __init__(self, view: Callable[[], Awaitable[AwaitedTask]]) -> None:
         self._view = view
         self._pause = FIRST_LOOK_SECONDS
         self._timer: asyncio.TimerHandle | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -208,13 +208,23 @@ async def test_a_migrated_store_equals_a_new_one(database: Database, next_versio
     assert migrated == await database.rows(CATALOGUE)
 
 
+def statements(sql: str) -> Iterator[str]:
+    """The statements of a text; the bodies of functions stand between two $$ and hold semicolons of their own."""
+    pending = ""
+    for piece in sql.split(";\n"):
+        pending += piece + ";\n"
+        if pending.count("$$") % 2 == 0:
+            yield pending
+            pending = ""
+
+
 async def test_the_printed_sql_does_what_a_migration_does(database: Database, next_versions: NextVersions) -> None:
     next_versions.is_only(1)
     await database.opened()
     next_versions.are()
     connection = await database.connect()
     for part in missing(database.address):
-        for statement in part.split(";\n"):
+        for statement in statements(part):
             await connection.execute(statement)
     assert missing(database.address) == []
     by_hand = await database.rows(CATALOGUE)

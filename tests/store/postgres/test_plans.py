@@ -33,8 +33,11 @@ BOUNDED = {
     ("grace.held", "task_held"),
     ("gauges.read", "message_queue"),
     ("gauges.read", "task_held"),
+    ("journal.settle", "task_by_error"),
+    ("overview.late", "task_deadline"),
+    ("overview.processing", "task_held"),
 }
-"""The first of an index, or as many as the query's own limit."""
+"""The first of an index, or as many as the query's own limit; ``settle`` is asked once for an alert."""
 EXPECTED = {
     "turn.held": {"task_pkey"},
     "inbox.lock": {"task_pkey"},

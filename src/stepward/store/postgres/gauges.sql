@@ -23,7 +23,7 @@ union all
 select 'oldest_task', state, (
     select t.created_at from {schema}.task as t
     where t.state = live.state and t.state not in ('processing', 'processed', 'undone', 'cancelled')
-    order by t.uid limit 1)::float8
+    order by t.created_at, t.uid limit 1)::float8
 from live
 union all
 select 'alerts', kind, count(*)::float8

@@ -3,7 +3,7 @@
 select count(*), min(uid) from (
     select uid from {schema}.task
     where state not in ('processing', 'processed', 'undone', 'cancelled') and state = $1
-    order by uid limit $2) as listed
+    order by created_at, uid limit $2) as listed
 
 -- name: processing
 -- The same of tasks that are being processed.
@@ -35,7 +35,7 @@ group by bucket, state
 select floor((finished_at - $1::float8) / $2::float8)::int as bucket, 'error', count(*) from (
     select finished_at from {schema}.task
     where state not in ('processing', 'processed', 'undone', 'cancelled') and state = 'error'
-    order by uid desc limit $3) as newest
+    order by created_at desc, uid desc limit $3) as newest
 where finished_at >= $1::float8 group by bucket
 
 -- name: leader

@@ -25,7 +25,7 @@ select 'oldest_task', state, (
     select t.created_at from stepward_task as t indexed by stepward_task_listed
     where t.state = live.state and t.state <> 'processing' and t.state <> 'processed' and t.state <> 'undone'
         and t.state <> 'cancelled'
-    order by t.uid limit 1)
+    order by t.created_at, t.uid limit 1)
 from live
 union all
 select 'alerts', kind, count(*) + 0.0

@@ -3,7 +3,7 @@
 select count(*), min(uid) from (
     select uid from stepward_task indexed by stepward_task_listed
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled' and state = ?1
-    order by uid limit ?2)
+    order by created_at, uid limit ?2)
 
 -- name: processing
 -- The same of tasks that are being processed.
@@ -35,7 +35,7 @@ group by bucket, state
 select cast((finished_at - ?1) / ?2 as integer) as bucket, 'error', count(*) from (
     select finished_at from stepward_task indexed by stepward_task_listed
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled'
-        and state = 'error' order by uid desc limit ?3)
+        and state = 'error' order by created_at desc, uid desc limit ?3)
 where finished_at >= ?1 group by bucket
 
 -- name: leader

@@ -34,7 +34,7 @@ class LoginKind(StrEnum):
 
 
 _CLIENT = {
-    **dict.fromkeys(("meta", "workflow", "instance"), "s"),
+    **dict.fromkeys(("meta", "workflow", "instance", "search"), "s"),
     **dict.fromkeys(("step", "inbox", "signal_seen", "audit"), "si"),
     **dict.fromkeys(("task", "alert"), "siu"),
     "message": "siud",
@@ -43,8 +43,8 @@ _ALL = (*RIGHTS[Role.SCHEDULER],)
 KINDS: Mapping[LoginKind, Mapping[str, str]] = {
     **{LoginKind(role.value): rights for role, rights in RIGHTS.items()},
     LoginKind.CLIENT: _CLIENT,
-    LoginKind.OPERATOR: {**dict.fromkeys(_ALL, "siud"), "credential": "siud"},
-    LoginKind.READ_ONLY: dict.fromkeys(_ALL, "s"),
+    LoginKind.OPERATOR: {**dict.fromkeys(_ALL, "siud"), "credential": "siud", "search": "s"},
+    LoginKind.READ_ONLY: dict.fromkeys((*_ALL, "search"), "s"),
 }
 """By kind, the privileges on each table."""
 MEMBERSHIPS = {
