@@ -8,12 +8,11 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 
-import nats as client
 from nats.aio.client import Client as Connection
 from nats.js.errors import NoStreamResponseError
 
 from servers import nats
-from stepward import Accepted, Agent, App, Client, Message, Queues, Transaction, workflow
+from stepward import Accepted, Agent, App, Client, Message, Queues, Transaction, wait_for, workflow
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import TransportError
@@ -49,6 +48,7 @@ class WholeShop:
         self._node = node
         self._folder = folder
         self.said: asyncio.Queue[str] = asyncio.Queue()
+        self._begun = asyncio.Event()
 
     async def open(self, stack: AsyncExitStack) -> Client:
         """Start all processes, and let them do all that a shop does until the stack is left."""
@@ -63,7 +63,9 @@ class WholeShop:
                 await stack.enter_async_context(running)
             except TransportError as error:
                 self.said.put_nowait(str(error))
-        for act in (self._spoil, self._follow, partial(self._work, orders), partial(self._return, orders)):
+        acts: list[Callable[[], Awaitable[None]]] = [self._spoil, self._follow]
+        acts += [partial(each, orders) for each in (self._give_up, self._work, self._return)]
+        for act in acts:
             stack.push_async_callback(_ended, asyncio.create_task(self._told(act)))
         return orders
 
@@ -81,16 +83,22 @@ class WholeShop:
 
     async def _spoil(self) -> None:
         """Put into queues what cannot be read there, and an answer to a Scheduler that never was."""
-        connection = await client.connect(self._at("admin"))
+        connection = Connection()
         try:
+            await connection.connect(self._at("admin"))
             for subject, body in SPOILT:
                 await _published(connection, f"stepward.shop.{subject}", body)
         finally:
             await connection.close()
 
+    async def _give_up(self, orders: Client) -> None:
+        """Have workflow code stop waiting for a step that its Agent has begun."""
+        slow = await orders.submit("hurry", "slow", id="slow")
+        await self._begun.wait()
+        await slow.signal("enough")
+
     async def _work(self, orders: Client) -> None:
-        """Give up waiting for one step, await another, and have dead letters tried again."""
-        await orders.submit("hurry", "slow", id="slow")
+        """Have a step done, and dead letters tried again."""
         await orders.submit("fulfil", "o1", id="o1")
         left = {"agents.payments", "submissions.shop.orders"}
         while left:
@@ -140,6 +148,7 @@ class WholeShop:
         @payments.operation(complete_by="30s")
         async def charge(order: str) -> str:
             if order == "slow":
+                self._begun.set()
                 await asyncio.Event().wait()
             return f"charge-{order}"
 
@@ -149,9 +158,10 @@ class WholeShop:
 
         @workflow
         async def hurry(order: str) -> None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(1):
-                    await charge(order)
+            charging = asyncio.ensure_future(charge(order))
+            await wait_for("enough")
+            charging.cancel()
+            await asyncio.wait([charging])
 
         async def accept(message: Message, transaction: Transaction) -> Accepted:
             return Accepted(fulfil, message.read(str))

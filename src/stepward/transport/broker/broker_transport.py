@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from stepward.errors import TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.model.messages.seal import Seal
 from stepward.transport.broker.batching import Batcher, MessageBatch
@@ -130,15 +131,18 @@ class BrokerTransport:
         self._revocations.note(task, run, key, attempt)
         self._own.note(queue, task, run, key, attempt)
         self._tell(queue, task, run, key)
-        with self._refusals.watching(TOLD):
-            await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+        await self._broadcast(encode_revocation(self._source, queue, task, run, key, attempt))
 
     async def remind(self, queue: str) -> None:
         """Broadcasts again: a broker cannot address one process."""
         self._check_open(queue)
         for (task, run, key), attempt in self._own.of(queue):
-            with self._refusals.watching(TOLD):
-                await self._broker.tell(encode_revocation(self._source, queue, task, run, key, attempt))
+            await self._broadcast(encode_revocation(self._source, queue, task, run, key, attempt))
+
+    async def _broadcast(self, body: bytes) -> None:
+        """Tell all processes something without which they go on; a refusal is reported, and stops nothing else."""
+        with contextlib.suppress(QueueRefused), self._refusals.watching(TOLD):
+            await self._broker.tell(body)
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         listeners = self._listeners.setdefault(queue, [])

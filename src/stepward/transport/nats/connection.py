@@ -117,6 +117,8 @@ class NatsConnection:
         A server tells of a refusal before it answers what it is asked next.
         """
         with self.reaching(what):
+            # The client writes a PING past what it has still to send: only the second one comes behind that.
+            await client.flush(CONNECT_SECONDS)
             await client.flush(CONNECT_SECONDS)
         reason = self.denial(since, f'"{subject}"')
         if reason is not None:
