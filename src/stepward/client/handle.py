@@ -8,11 +8,10 @@ import typing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from stepward.client.overdue import AwaitedTask, not_ended
+from stepward.client.overdue import not_ended
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.validation import Id, deadline, one_of
-from stepward.client.wait_warning import LOOK_SECONDS, WaitWarning
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures
@@ -78,6 +77,8 @@ class Unset:
 
 
 UNSET = Unset()
+LOOK_SECONDS = 1.0
+"""Most seconds spent on finding out why a task has not ended in time."""
 
 
 class TaskHandle(Generic[R]):
@@ -96,14 +97,11 @@ class TaskHandle(Generic[R]):
         """Wait for the end and give the workflow's result.
 
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
-        A wait of several seconds logs a warning where no Scheduler serves the workflow, no Agent offers the operation
-        that is waited for, or the lease of the task's owner is late.
         """
         limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
         try:
             async with asyncio.timeout(limit) as waiting:
-                with WaitWarning(self._view):
-                    task = await self._client.wait_for_end(await self._task_uid())
+                task = await self._client.wait_for_end(await self._task_uid())
         except TimeoutError:
             if limit is None or not waiting.expired():
                 raise
@@ -198,15 +196,11 @@ class TaskHandle(Generic[R]):
     async def _not_ended(self, limit: float) -> TimeoutError:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                return not_ended(self.id, limit, await self._view())
+                return not_ended(
+                    self.id, limit, await self._client.record(self.id), await self._client.store.operators.instances()
+                )
         except (StepwardError, TimeoutError):
-            return not_ended(self.id, limit, None)
-
-    async def _view(self) -> AwaitedTask:
-        store = self._client.store
-        task = await self._client.record(self.id)
-        steps, instances = await store.client.steps(self.id), await store.operators.instances()
-        return AwaitedTask(task=task, steps=steps, instances=instances, now=store.now())
+            return not_ended(self.id, limit, None, [])
 
     async def _task_uid(self) -> str:
         if self._uid is None:
