@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from stepward.errors import InvalidFilter
+from stepward.store.search.candidates import every_task
 from stepward.store.search.conditions import EVERY_TASK, AllOf, AnyOf, Comparison, Negation, Operator, Presence
 from stepward.store.search.dialect import SqlValues
 from stepward.store.search.fields import SearchField
 from stepward.store.search.parser import parsed
 from stepward.store.search.sql import after, rendered
+from stepward.store.search.statements import SearchScope, sample, source_search
+from stepward.store.sqlite.engine.schema import migrations
 from stepward.store.sqlite.engine.search_dialect import DIALECT
 from tests.store.search.filters import FILTERS, Filter
 
@@ -127,3 +134,20 @@ def test_the_sql_of_a_filter_has_no_value_of_the_caller(wanted: Filter) -> None:
 def test_the_end_of_a_prefix_is_behind_all_that_begin_with_it(prefix: str, rest: str) -> None:
     end = after(prefix)
     assert end is None or prefix + rest < end
+
+
+@pytest.mark.parametrize("text", ["attr.x > 5", "attr.x = 'a'", "label.x = 'a'", "attr.x is not null"])
+def test_what_is_left_of_a_filter_is_looked_up_by_the_task_on_sqlite(text: str) -> None:
+    connection = apsw.Connection(":memory:")
+    for _, script in migrations():
+        connection.execute(script)
+    condition = parsed(text, NOW)
+    search = source_search(DIALECT, every_task(DIALECT), condition, SearchScope())
+    for statement in (search.counted(10_000), search.page(10_000, 50), sample(DIALECT, condition)):
+        plan = [row[3] for row in connection.execute(f"explain query plan {statement.sql}", _bound(statement.values))]
+        assert "SEARCH f EXISTS USING PRIMARY KEY (task=? AND name=?)" in plan
+    connection.close()
+
+
+def _bound(values: list[Any]) -> list[Any]:
+    return [json.dumps(value) if isinstance(value, list) else value for value in values]

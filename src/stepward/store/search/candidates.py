@@ -117,7 +117,7 @@ def _by_value(part: Comparison, dialect: SearchDialect) -> list[CandidateSource]
 def _rows_of(part: Comparison, test: ValueTest, dialect: SearchDialect) -> Callable[[SqlValues], str]:
     rows = dialect.text_of if test.kind == "text" else dialect.number_of
     name = named(part.field, part.name)
-    return lambda values: f"{rows} and f.name = {values.given(name)} and {test.rendered(values)}"
+    return lambda values: f"{rows} and f.name = {values.given(name)} and {test.indexed(values)}"
 
 
 def _equal(where: str, column: str, part: Comparison, rank: int) -> CandidateSource:

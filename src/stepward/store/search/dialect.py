@@ -16,6 +16,8 @@ class SearchDialect(Struct, frozen=True, kw_only=True):
     step: str
     search: str
     """The table of labels and attributes."""
+    unindexed: str
+    """What stands before a column that no index may be looked up by; empty where the planner knows what is rare."""
     columns: str
     """The select list of a listing, of the task ``t``."""
     joined: str

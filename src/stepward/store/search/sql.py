@@ -64,13 +64,16 @@ class ValueTest(NamedTuple):
     operator: Operator
     value: str | float
 
-    def rendered(self, values: SqlValues) -> str:
-        """As an expression."""
+    def indexed(self, values: SqlValues) -> str:
+        """As an expression by which an index finds the rows of all tasks."""
+        column = "text" if isinstance(self.value, str) else "number"
+        return f"f.{column} is not null and {self.of_task(values, '')}"
+
+    def of_task(self, values: SqlValues, unindexed: str) -> str:
+        """As an expression on the row of one task, which is found by the task."""
         if isinstance(self.value, str):
-            return f"f.text is not null and {_text_test('f.text', self.operator, self.value, values)}"
-        return (
-            f"f.number is not null and f.kind = '{self.kind}' and f.number {self.operator} {values.given(self.value)}"
-        )
+            return _text_test(f"{unindexed}f.text", self.operator, self.value, values)
+        return f"{unindexed}f.kind = '{self.kind}' and {unindexed}f.number {self.operator} {values.given(self.value)}"
 
 
 def value_tests(comparison: Comparison) -> list[ValueTest]:
@@ -103,7 +106,7 @@ def _compared(comparison: Comparison, dialect: SearchDialect, values: SqlValues)
     field, operator, value = comparison.field, comparison.operator, comparison.value
     if field in (SearchField.LABEL, SearchField.ATTRIBUTE):
         name = values.given(named(field, comparison.name))
-        tests = " or ".join(f"({test.rendered(values)})" for test in value_tests(comparison))
+        tests = " or ".join(f"({test.of_task(values, dialect.unindexed)})" for test in value_tests(comparison))
         return f"exists (select 1 from {dialect.search} as f where f.task = t.uid and f.name = {name} and ({tests}))"
     if field is SearchField.AGENT:
         return _open_step(dialect, values, lambda: _text_test("s.agent", operator, str(value), values))

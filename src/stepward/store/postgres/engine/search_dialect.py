@@ -26,6 +26,7 @@ def search_dialect(schema: str) -> SearchDialect:
         task=f"{name}.task",
         step=f"{name}.step",
         search=f"{name}.search",
+        unindexed="",
         columns=listed_columns(Task, input="'[]'::bytea"),
         # The limit has the server look each candidate up, and not read the whole table.
         joined="from ({keys}) as c cross join lateral "

@@ -11,6 +11,8 @@ DIALECT = SearchDialect(
     task="stepward_task",
     step="stepward_step",
     search="stepward_search",
+    # Else the rows of each task are looked for among those of all tasks that have such a value.
+    unindexed="+",
     columns=listed_columns(Task, input="x'5b5d'"),
     # Joined in this order, which keeps that of the candidates.
     joined="from ({keys}) as c cross join stepward_task as t on t.uid = c.uid where {rest}",
