@@ -79,7 +79,7 @@ def _wanted(asked: Any) -> Wanted:
         state=TaskState(state) if state in set(TaskState) else None,
         workflow=str(asked.get("workflow") or "")[:200],
         label=str(asked.get("label") or "")[:400],
-        before=str(asked.get("before") or "")[:100],
+        before=str(asked.get("before") or "")[:400],
     )
 
 
