@@ -17,6 +17,7 @@ from examples.shop.node import NodeMissing
 from examples.shop.processes.stage import stage_of
 from servers.keeper.process import ProcessDied
 from servers.keeper.programs import ProgramMissing, check_programs
+from showcase.aftermath import keep
 from showcase.front_door import FormRefused
 from showcase.plots import Plot, plot_of
 from showcase.proof import Finding
@@ -69,11 +70,16 @@ async def _demo(plot: Plot) -> int:
         async with asyncio.timeout(LONGEST_SECONDS):
             with TemporaryDirectory(prefix="stepward-demo-") as folder:
                 findings = await run(plot, Path(folder), teller, waits)
+                kept = keep(Path(folder))
     except TimeoutError:
         return _give_up(teller, f"The demo gave up after {LONGEST_SECONDS} s, waiting for {_awaited(waits)}")
     except (NodeMissing, ProcessDied, FormRefused) as error:
         return _give_up(teller, str(error))
-    return _conclude(teller, findings)
+    code = _conclude(teller, findings)
+    if kept is not None:
+        command = f".venv/bin/stepward console {kept}"
+        teller.console.print(f"Look at what happened, in a browser: {command}", soft_wrap=True)
+    return code
 
 
 def _conclude(teller: Teller, findings: Sequence[Finding]) -> int:

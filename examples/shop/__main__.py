@@ -118,8 +118,9 @@ async def _open(premises: Premises) -> None:
     storefront = premises.storefront()
     await group.start(storefront)
     control = premises.control(storefront)
-    await group.start(control)
-    _say(sign(premises, storefront, control))
+    console = premises.console()
+    await group.start(control, console)
+    _say(sign(premises, storefront, control, console))
     await group.watch()
 
 

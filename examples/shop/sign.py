@@ -10,11 +10,12 @@ from servers.keeper.pair_standing import Standing
 from servers.keeper.process import Process
 
 
-def sign(premises: Premises, storefront: Process, control: Process) -> str:
+def sign(premises: Premises, storefront: Process, control: Process, console: Process) -> str:
     """What a visitor reads once all is open."""
     places = [
         ("storefront", storefront.url, "order here"),
         ("control", control.url, "make the services misbehave"),
+        ("console", console.url, "look and act as an operator"),
         *((name, service.url, "") for name, service in premises.services.items()),
     ]
     lines = [f"  {name:12}{url:25}{what}".rstrip() for name, url, what in places]
@@ -26,7 +27,7 @@ def sign(premises: Premises, storefront: Process, control: Process) -> str:
             *lines,
             "",
             *_kept(premises),
-            "  look and act as an operator with",
+            "  look and act as an operator in a terminal with",
             f"    export STEPWARD_STORE={premises.store}",
             *_transport(premises),
             "    .venv/bin/stepward tasks",

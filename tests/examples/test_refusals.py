@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
             "demo: transport: expected local, store, nats or rabbitmq, "
             """found "it's"; say TRANSPORT=nats, or nothing""",
         ),
-        ("shop PORT_BASE=abc", "shop: port base: expected 1 to 65430, found 'abc'; say PORT_BASE=9000, or nothing"),
-        nightly(("shop PORT_BASE=", "shop: port base: expected 1 to 65430, found ''; say PORT_BASE=9000, or nothing")),
+        ("shop PORT_BASE=abc", "shop: port base: expected 1 to 65429, found 'abc'; say PORT_BASE=9000, or nothing"),
+        nightly(("shop PORT_BASE=", "shop: port base: expected 1 to 65429, found ''; say PORT_BASE=9000, or nothing")),
         ("torture MINUTES=abc", "torture: minutes: expected a number above 0, found 'abc'; say MINUTES=10, or nothing"),
         nightly(
             (

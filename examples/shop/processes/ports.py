@@ -8,7 +8,7 @@ from typing import Self
 
 HOST = "127.0.0.1"
 HIGHEST = 65_535
-SPAN = 105
+SPAN = 106
 """From the storefront's port to the last service's, and one."""
 
 
@@ -22,6 +22,7 @@ class Ports:
     payment: int = 0
     parcel: int = 0
     mail: int = 0
+    console: int = 0
 
     @classmethod
     def from_base(cls, base: int) -> Self:
@@ -35,6 +36,7 @@ class Ports:
             payment=base + 102,
             parcel=base + 103,
             mail=base + 104,
+            console=base + 105,
         )
 
     def taken(self) -> dict[str, int]:

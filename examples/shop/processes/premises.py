@@ -98,6 +98,10 @@ class Premises:
             upkeep=self._informed(),
         )
 
+    def console(self) -> Process:
+        """The operators' pages over the state store."""
+        return Process("console", "examples.shop.console", port=self._ports.console, upkeep=self._informed())
+
     def _pair(self, on_change: OnStanding) -> PairProcess | None:
         if self.stage.store is not StoreKind.POSTGRESQL:
             return None

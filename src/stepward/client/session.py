@@ -67,10 +67,10 @@ class ClientSession:
         poll: float = POLL,
     ) -> None:
         environment = environment or Environment()
-        self._owns_store = isinstance(store, str)
+        self.owns_store = isinstance(store, str)
         opened = open_store(store, app=app, environment=environment) if isinstance(store, str) else store
         self._store: Store = opened
-        self._missing = NOT_ENTERED if self._owns_store else None
+        self._missing = NOT_ENTERED if self.owns_store else None
         """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
         self.limit = payload_bytes
@@ -87,7 +87,7 @@ class ClientSession:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
         self._lookout = Lookout(opened.client, endings or Endings(), self.hints, poll)
-        self._watcher = ChangeWatcher(opened.host, self.hints) if self._owns_store else None
+        self._watcher = ChangeWatcher(opened.host, self.hints) if self.owns_store else None
 
     def acting_as(self, actor: str) -> ClientSession:
         """This session in the name of somebody else, for the audit; it is open as long as this one."""
@@ -98,7 +98,7 @@ class ClientSession:
     async def open(self) -> None:
         """Open what is its own."""
         refuse_in_workflow("app.client()")
-        if self._owns_store:
+        if self.owns_store:
             await self._store.open()
         if self._watcher is not None:
             self._watcher.start()
@@ -113,7 +113,7 @@ class ClientSession:
         await self.readers.close()
         if self._owns_queues:
             await self._queues.close()
-        if self._owns_store:
+        if self.owns_store:
             await self._store.close()
 
     @property

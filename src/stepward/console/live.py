@@ -8,7 +8,7 @@ from litestar import get
 from litestar.datastructures import State
 from litestar.response import ServerSentEvent, ServerSentEventMessage
 
-from stepward.console.shell import Console, SharedConsole
+from stepward.console.pulse import news
 from stepward.errors import StepwardError
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.permissions import Permission
@@ -22,27 +22,27 @@ RETRY_MILLISECONDS = 3_000
 
 
 @get("/live", permission=Permission.READ, media_type="text/event-stream")
-async def live(client: RequestClient, console: SharedConsole, state: State) -> ServerSentEvent:
+async def live(client: RequestClient, state: State) -> ServerSentEvent:
     """Tell a page when there is something new, until what it signed in by is worth nothing any more."""
     streams: Streams = state.streams
     if streams.open >= MOST_STREAMS:
         raise HttpRefusal(503, f"streams: expected at most {MOST_STREAMS}, found as many", headers={"Retry-After": "5"})
-    return ServerSentEvent(_news(client, console, state.credentials, streams))
+    return ServerSentEvent(_news(client, state.credentials, streams))
 
 
 async def _news(
-    client: ScopedClient, console: Console, credentials: Credentials, streams: Streams
+    client: ScopedClient, credentials: Credentials, streams: Streams
 ) -> AsyncIterator[ServerSentEventMessage]:
     streams.open += 1
     try:
         yield ServerSentEventMessage(data="", event="hello", retry=RETRY_MILLISECONDS)
-        async for number in console.pulse.news(client.host_store):
+        async for is_new in news(client.hints, is_complete=client.owns_store):
             if not await credentials.is_live(client.principal):
                 return
-            if number is None:
-                yield ServerSentEventMessage(comment="nothing new", data=None)
+            if is_new:
+                yield ServerSentEventMessage(data="", event="changed")
             else:
-                yield ServerSentEventMessage(data=str(number), event="changed")
+                yield ServerSentEventMessage(comment="nothing new", data=None)
     except StepwardError:
         return
     finally:

@@ -13,7 +13,6 @@ from msgspec import Struct
 from stepward.client import session_of
 from stepward.console.filters import count
 from stepward.console.guard import FormGuard
-from stepward.console.pulse import Pulse
 from stepward.console.rendering import rendered
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
@@ -79,7 +78,6 @@ class Console:
 
     def __init__(self, templates: Environment, guard: FormGuard) -> None:
         self.guard = guard
-        self.pulse = Pulse()
         self._templates = templates
         self._kept: _Kept | None = None
 

@@ -15,6 +15,7 @@ from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskS
 from stepward.client.completion import UNREADABLE
 from stepward.client.page import NEWEST, condition_of, search_of
 from stepward.errors import CompletionRefused, TaskNotFound
+from stepward.events import Hints
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
 from stepward.http.access.principals import Principal, TaskScope
@@ -23,7 +24,6 @@ from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
-from stepward.store.contract import HostStore
 from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Operator, both
 from stepward.store.search.fields import SearchField
 
@@ -67,9 +67,14 @@ class ScopedClient:
         return self._session.app
 
     @property
-    def host_store(self) -> HostStore:
-        """Where word of changes comes from."""
-        return self._session.store.host
+    def hints(self) -> Hints:
+        """Called when the store may have changed."""
+        return self._session.hints
+
+    @property
+    def owns_store(self) -> bool:
+        """Whether the connection is its own, and not that of the actors of this process."""
+        return self._session.owns_store
 
     def now(self) -> float:
         """The store's clock."""

@@ -1,0 +1,139 @@
+"""The console in a browser, as an operator at night uses it: from the alert to the cause, and from there to repair."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from stepward import App, Client, TaskHandle
+from stepward.model.states import TaskState
+from tests.console.conftest import EVIL
+from tests.programs import program
+
+pytestmark = pytest.mark.servers
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+AXE = Path(__file__).parents[2] / "build/npm/node_modules/axe-core/axe.min.js"
+PATHS = ("/", "/tasks", "/tasks/order-1", "/agents", "/alerts", "/instances", "/audit", "/settings")
+
+# A bound, not a wait: a busy machine is slow.
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    executable = program("chromium", "Debian's package chromium")
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=executable, args=FLAGS.split())
+        yield chromium
+        await chromium.close()
+
+
+@pytest.fixture
+async def address(app: App) -> AsyncIterator[str]:
+    """Where the console of the application listens."""
+    application: Any = app.asgi(local_admin=True)
+    config = uvicorn.Config(application, port=0, ws="none", log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    serving = asyncio.ensure_future(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0)
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    await serving
+
+
+async def opened(browser: Browser, url: str, **options: Any) -> Page:
+    page = await browser.new_page(**options)
+    page.on("console", lambda message: pytest.fail(message.text))
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    await page.goto(url)
+    return page
+
+
+async def test_from_an_alert_to_its_cause_and_to_the_repair(
+    browser: Browser, address: str, client: Client, failed: TaskHandle, done: TaskHandle
+) -> None:
+    page = await opened(browser, f"{address}/")
+    await page.locator(".need", has_text="alert open").click()
+    await page.get_by_role("link", name="order-1").click()
+    await expect(page.locator("#cause .sentence")).to_have_text("Unrecoverable: card bad was refused")
+    await page.locator(".edit summary", has_text="Resubmit").click()
+    await page.get_by_label("Arguments, a JSON array").fill('["good"]')
+    await page.locator(".edit[open] button.primary").click()
+    await expect(page.locator(".notice")).to_contain_text("Resubmitted")
+    await expect(page.locator("#head")).to_contain_text("processed")
+
+    await page.goto(f"{address}/tasks/order-2")
+    await page.get_by_role("button", name="Undo order-2").click()
+    await expect(page.locator("#head")).to_contain_text("undone")
+    await expect(page.locator(".tl-undo").first).to_be_attached()
+    assert (await client.task("order-2").status()).state is TaskState.UNDONE
+
+    await page.goto(f"{address}/agents")
+    await page.get_by_label("Why payment is suspended").fill("the bank moves")
+    await page.get_by_role("button", name="Suspend payment").click()
+    await expect(page.get_by_role("button", name="Resume payment")).to_be_visible()
+    await page.close()
+
+
+async def test_new_tasks_wait_behind_a_button_and_keys_walk_the_rows(
+    browser: Browser, address: str, client: Client, failed: TaskHandle
+) -> None:
+    page = await opened(browser, f"{address}/tasks")
+    await expect(page.locator("#pulse")).to_contain_text("live")
+    await client.submit("approval", id="late-1")
+    await expect(page.locator("#new-rows")).to_have_text("1 new")
+    await page.locator("#new-rows").click()
+    await page.keyboard.press("j")
+    await expect(page.locator("tr.here")).to_contain_text("late-1")
+    await page.keyboard.press("j")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_title("order-1 · shop")
+    await page.keyboard.press("?")
+    await expect(page.locator("#keys")).to_be_visible()
+    await page.close()
+
+
+async def test_text_of_others_runs_nothing_in_a_browser(browser: Browser, address: str, client: Client) -> None:
+    task = await client.submit("fulfil", EVIL, id="evil")
+    with pytest.raises(Exception, match="refused"):
+        await task.result(timeout=30)
+    page = await opened(browser, f"{address}/tasks/evil")
+    await expect(page.locator("#cause")).to_contain_text("<script>alert(1)</script>")
+    await page.goto(f"{address}/tasks")
+    await expect(page.locator("#rows")).to_contain_text("<img src=x onerror=alert(2)>")
+    await page.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+async def test_each_page_is_accessible_and_fits_its_width(
+    browser: Browser, address: str, failed: TaskHandle, scheme: Any, width: int
+) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core was not installed: run tests/install-programs")
+    script = AXE.read_text(encoding="utf-8")
+    found = {}
+    page = await browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for path in PATHS:
+        await page.goto(address + path)
+        await page.evaluate(script)
+        result = await page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa']})")
+        for each in result["violations"]:
+            found[path, each["id"]] = [node["html"][:200] for node in each["nodes"][:3]]
+        if await page.evaluate("document.documentElement.scrollWidth") > width:
+            found[path, "too wide"] = []
+    await page.close()
+    assert found == {}, json.dumps({f"{path} {rule}": nodes for (path, rule), nodes in found.items()}, indent=1)
