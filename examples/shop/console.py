@@ -1,4 +1,4 @@
-"""`python -m examples.shop.console`: the web console over the shop's store, for whoever is at this host."""
+"""`python -m examples.shop.console`: the web console over the shop's store, on loopback alone."""
 
 from __future__ import annotations
 

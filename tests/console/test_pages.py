@@ -160,3 +160,14 @@ class client_waits:  # noqa: N801  reads as what it does
             pass
 
     async def __aexit__(self, *exception: object) -> None: ...
+
+
+async def test_a_filter_stands_in_the_address_and_one_that_is_wrong_says_where(
+    local: httpx.AsyncClient, failed: TaskHandle, done: TaskHandle
+) -> None:
+    found = (await local.get("/tasks", params={"where": "workflow = 'fulfil' and label.customer = 'alice'"})).text
+    assert "order-1" in found and "order-2" not in found
+    assert "label.customer = &#39;alice&#39;" in found
+    wrong = await local.get("/tasks", params={"where": "state = <b>"})
+    assert wrong.status_code == 422
+    assert 'role="alert"' in wrong.text and "<b>" not in wrong.text

@@ -12,12 +12,26 @@ from msgspec import Struct
 from stepward.client import TaskStatus
 from stepward.console.filters import task_href
 from stepward.console.shell import PageRequest, PageResponse, SharedConsole, root_of
+from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import FoundPage
 from stepward.http.injected import RequestClient
-from stepward.model.states import TaskState
 from stepward.views.tasks import note_of
 
 PAGE = 50
+LONGEST = 4_000
+"""Characters of a filter, or of a cursor, in the address."""
+CHIPS = (
+    ("in error", "state = 'error'"),
+    ("processing", "state = 'processing'"),
+    ("waiting", "state = 'waiting'"),
+    ("suspended", "state = 'suspended'"),
+    ("undoing", "state = 'undoing'"),
+    ("pending", "state = 'pending'"),
+    ("failed in the last hour", "state = 'error' and ended > '1h ago'"),
+    ("due within the hour", "deadline < 'in 1h'"),
+)
+"""Filters that are often wanted, with their words."""
 
 
 class TaskLine(Struct, frozen=True, kw_only=True):
@@ -32,38 +46,34 @@ class TaskLine(Struct, frozen=True, kw_only=True):
 class Wanted(Struct, frozen=True, kw_only=True):
     """What the address asks for."""
 
-    state: TaskState | None = None
-    workflow: str = ""
-    label: str = ""
+    where: str = ""
+    """A filter, as ``docs/search.md`` has it."""
     before: str = ""
 
     def query(self, **changed: str) -> str:
         """The address's query with something of it changed."""
-        known = {"state": self.state or "", "workflow": self.workflow, "label": self.label} | changed
-        return urlencode({name: str(value) for name, value in known.items() if value})
+        return urlencode({name: value for name, value in ({"where": self.where} | changed).items() if value})
 
 
 @get("/tasks", permission=Permission.READ)
 async def tasks_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse | Redirect:
     """Tasks, newest first."""
     wanted = _wanted(request.query_params)
-    label = wanted.label.partition("=")
-    found = await client.tasks(
-        state=wanted.state,
-        workflow=wanted.workflow or None,
-        label=(label[0], label[2]) if label[1] else None,
-        limit=PAGE,
-        cursor=wanted.before or None,
-    )
+    problem = ""
+    try:
+        found = await client.tasks(where=wanted.where or None, limit=PAGE, cursor=wanted.before or None)
+    except InvalidFilter as error:
+        found, problem = FoundPage([], None), str(error)
     now = client.now()
     values = {
         "wanted": wanted,
-        "states": list(TaskState),
+        "problem": problem,
         "lines": [_line(status, now) for status in found.tasks],
         "older": wanted.query(before=found.cursor) if found.cursor else None,
         "newest": wanted.query() if wanted.before else None,
+        "chips": CHIPS,
     }
-    return await console.page(request, client, "tasks.html", values)
+    return await console.page(request, client, "tasks.html", values, status=422 if problem else 200)
 
 
 @get("/find", permission=Permission.READ)
@@ -74,13 +84,17 @@ async def find_page(request: PageRequest) -> Redirect:
 
 
 def _wanted(asked: Any) -> Wanted:
-    state = asked.get("state") or None
-    return Wanted(
-        state=TaskState(state) if state in set(TaskState) else None,
-        workflow=str(asked.get("workflow") or "")[:200],
-        label=str(asked.get("label") or "")[:400],
-        before=str(asked.get("before") or "")[:400],
-    )
+    """What the address asks for; ``state``, ``workflow`` and ``label`` of links become parts of the filter."""
+    parts = [str(asked["where"])[:LONGEST]] if asked.get("where") else []
+    parts += [f"{name} = {_quoted(str(asked[name]))}" for name in ("state", "workflow") if asked.get(name)]
+    label, _, value = str(asked.get("label") or "").partition("=")
+    if value:
+        parts.append(f"label.{label} = {_quoted(value)}")
+    return Wanted(where=" and ".join(parts), before=str(asked.get("before") or "")[:LONGEST])
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _line(status: TaskStatus, now: float) -> TaskLine:
