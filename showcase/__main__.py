@@ -78,7 +78,7 @@ async def _demo(plot: Plot) -> int:
     code = _conclude(teller, findings)
     if kept is not None:
         command = f".venv/bin/stepward console {kept}"
-        teller.console.print(f"Look at what happened, in a browser: {command}", soft_wrap=True)
+        teller.console.print(f"Look at what happened, in a browser:\n  {command}", soft_wrap=True)
     return code
 
 
