@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -14,8 +15,19 @@ def program(name: str, package: str) -> str:
     """Where the program is; without it a test is skipped and says so, on continuous integration it fails."""
     found = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if found is None:
-        missing = f"expected the program {name}, found none: install {package}"
-        if os.environ.get("CI"):
-            pytest.fail(missing)
-        pytest.skip(missing)
+        _missing(f"expected the program {name}, found none: install {package}")
     return found
+
+
+def npm_file(path: Path) -> str:
+    """The text of a file of npm's packages; without it a test is skipped and says so, on continuous integration it
+    fails."""
+    if not path.exists():
+        _missing(f"expected {path.name}, found none: run tests/install-programs")
+    return path.read_text(encoding="utf-8")
+
+
+def _missing(what: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 from stepward import App, Client, TaskHandle
 from stepward.model.states import TaskState
 from tests.console.conftest import EVIL
-from tests.programs import program
+from tests.programs import npm_file, program
 
 pytestmark = pytest.mark.servers
 
@@ -122,9 +122,7 @@ async def test_text_of_others_runs_nothing_in_a_browser(browser: Browser, addres
 async def test_each_page_is_accessible_and_fits_its_width(
     browser: Browser, address: str, failed: TaskHandle, scheme: Any, width: int
 ) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core was not installed: run tests/install-programs")
-    script = AXE.read_text(encoding="utf-8")
+    script = npm_file(AXE)
     found = {}
     page = await browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     for path in PATHS:
