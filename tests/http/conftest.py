@@ -1,4 +1,4 @@
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,12 @@ import pytest
 
 from stepward import Agent, App, Client, Unrecoverable, wait_for, workflow
 from stepward.client import session_of
+from stepward.http import application
 from stepward.http.access.tokens import fresh_secret
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
+from tests.http.litestars import Litestars
+
+LITESTARS = Litestars(application._litestar)
 
 pay = Agent("pay")
 
@@ -34,6 +38,13 @@ async def order(card: str) -> str:
 @workflow
 async def approval() -> Any:
     return await wait_for("approved")
+
+
+@pytest.fixture(autouse=True)
+def litestars(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(application, "_litestar", LITESTARS)
+    yield
+    LITESTARS.take_back()
 
 
 @asynccontextmanager
