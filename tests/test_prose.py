@@ -1,4 +1,4 @@
-"""A bound on words that personify or hint, in docstrings, comments and names of tests: the counts only shrink."""
+"""Bounds on words that personify or hint, in docstrings, comments, names of tests and SQL: the counts only shrink."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,14 @@ MOST: dict[str, int] = {
 listed has none. Lower a number when some go."""
 
 
+SQL_VERBS = re.compile(
+    "Acknowledges|Adds|Appends|Cancels|Claims|Clears|Closes|Copies|Counts|Creates|Declares|Deletes|Ends|Extends|Fills"
+    "|Inserts|Lets|Locks|Makes|Marks|Moves|Notifies|Opens|Pauses|Records|Registers|Releases|Removes|Replaces|Restarts"
+    "|Resumes|Returns|Revokes|Sets|Starts|Suspends|Takes|Terminates|Updates|Waits|Writes"
+)
+"""The verbs in the third person that the purpose of a named query begins with."""
+
+
 def _texts(source: str) -> Iterator[str]:
     """Docstrings, comments and the names of tests, as words."""
     for node in ast.walk(ast.parse(source)):
@@ -91,6 +100,39 @@ def counts() -> dict[str, int]:
             if path != Path(__file__):
                 found[_area(path)] += count([path.read_text("utf-8")])
     return {area: number for area, number in sorted(found.items()) if number}
+
+
+def sql_comments(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.lstrip().startswith("--")]
+
+
+def purposes(text: str) -> list[str]:
+    """The first word of the comment below each ``-- name: x``; ``The same`` counts as a verb."""
+    lines = text.splitlines()
+    named = [below for line, below in pairwise(lines) if line.startswith("-- name:")]
+    return [below.removeprefix("-- ").replace("The same", "Returns").split(" ")[0].rstrip(",.") for below in named]
+
+
+def _sql() -> dict[str, str]:
+    folders = (ROOT / folder for folder in FOLDERS)
+    found = sorted(path for folder in folders for path in folder.rglob("*.sql"))
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in found}
+
+
+def test_comments_in_sql_have_none_of_these_words() -> None:
+    found = [f"{name}: {line}" for name, text in _sql().items() for line in sql_comments(text) if WORDS.search(line)]
+    assert found == [], "say it in the field's words: which process or transaction does what"
+
+
+def test_the_purpose_of_each_query_begins_with_a_verb_in_the_third_person() -> None:
+    found = {name: first for name, text in _sql().items() for first in purposes(text) if not SQL_VERBS.fullmatch(first)}
+    assert found == {}, "begin with what the query does, as in 'Returns the live Schedulers.'"
+
+
+def test_purposes_without_a_verb_are_found() -> None:
+    text = "-- name: a\n-- Returns tasks.\nselect 1\n\n-- name: b\n-- Who leads.\nselect 1\n-- name: c\n-- The same.\n"
+    assert purposes(text) == ["Returns", "Who", "Returns"]
+    assert [WORDS.search(line) is not None for line in sql_comments("-- somebody has it\nselect 'told'\n")] == [True]
 
 
 def test_no_folder_has_more_of_these_words_than_it_had() -> None:

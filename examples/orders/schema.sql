@@ -1,6 +1,6 @@
 -- The shop's orders. They stand in the same database as Stepward's own tables, so that an order and its task, or an
 -- order's new state and its step's outcome, commit together. closed: its task has ended, and the state is final.
--- The bookkeeper looks at open orders alone: by the second key they stand together, however many there were.
+-- The bookkeeper reads open orders only: the second key keeps them together, however many orders there are.
 CREATE TABLE IF NOT EXISTS customer_order (
     id           TEXT PRIMARY KEY,
     customer     TEXT NOT NULL,

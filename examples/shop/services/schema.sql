@@ -1,6 +1,6 @@
--- What a service keeps beside its ledger: what it answered, how it misbehaves.
+-- Tables of a service beside its ledger: its answers and its faults.
 
--- What a key was answered, refusals included; written in the transaction of its effect.
+-- The answer to each key, refusals included; written in the transaction of the effect.
 CREATE TABLE IF NOT EXISTS answer (
     key         TEXT PRIMARY KEY,
     fingerprint TEXT NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS answer (
     body        BLOB NOT NULL
 ) STRICT;
 
--- Faults in force. times: how often it may still strike, null without limit; seen: calls that it matched.
+-- Faults in force. times: how often it may still apply, null without limit; seen: calls that it matched.
 CREATE TABLE IF NOT EXISTS fault (
     number   INTEGER PRIMARY KEY,
     kind     TEXT NOT NULL,

@@ -1,4 +1,4 @@
--- What the storefront itself remembers, in a file of its own: baskets, orders, and what it was told of them.
+-- The storefront's own database file: baskets, orders, and the status events of the orders.
 
 CREATE TABLE IF NOT EXISTS basket_line (
     visitor    TEXT NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS basket_line (
     PRIMARY KEY (visitor, product)
 ) STRICT;
 
--- An order is written down before it is posted. is_posted: its message is known to stand in the queue.
+-- An order is inserted before its message is posted. is_posted: the message is known to be in the queue.
 CREATE TABLE IF NOT EXISTS placed_order (
     id           TEXT PRIMARY KEY,
     visitor      TEXT NOT NULL,

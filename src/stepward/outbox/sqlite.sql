@@ -1,5 +1,6 @@
 -- name: table
--- Tasks that were asked for and are not made yet; those with a reason never will be, as they are.
+-- Creates the outbox table. A row is a task that is not submitted yet; a row with a reason cannot be submitted as it
+-- is.
 create table if not exists stepward_outbox (
     number integer primary key autoincrement,
     app text not null,
@@ -10,17 +11,17 @@ create table if not exists stepward_outbox (
 )
 
 -- name: index
--- What relays look for.
+-- Creates the index that relays read.
 create index if not exists stepward_outbox_waiting on stepward_outbox (app, number) where reason is null
 
 -- name: put
--- One more; everything comes as one text.
+-- Inserts a row; all values come as one JSON text.
 insert into stepward_outbox (app, id, body)
 select given ->> 'app', given ->> 'id', given ->> 'body' from (select :given as given)
 
 -- name: take
--- The first, without those that are passed over; another relay may take them too. What is larger than any submission
--- is not read. Everything comes as it is stored, for columns hold whatever was put there.
+-- Returns the first rows, without those to skip; another relay may read them too. A body above the size limit comes as
+-- null. Values come as they are stored, because SQLite's columns hold any type.
 select
     number,
     substr(cast(id as blob), 1, 1000),
@@ -30,9 +31,9 @@ from stepward_outbox
 where app = ?1 and reason is null and number not in (select value from json_each(?4)) order by number limit ?2
 
 -- name: remove
--- A task that was made.
+-- Deletes a row whose task was submitted.
 delete from stepward_outbox where number = ?1
 
 -- name: set_aside
--- One that cannot be made, with the reason.
+-- Sets the reason of a row that cannot be submitted.
 update stepward_outbox set reason = ?2 where number = ?1

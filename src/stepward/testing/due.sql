@@ -1,5 +1,6 @@
 -- name: due
--- The instant at which something is due next in the store: a deadline, a wake-up, a schedule, a lease that has lapsed.
+-- Returns the instant at which the next thing in the store is due: a deadline, a wake-up, a schedule, the end of a
+-- lease.
 select min(at) from (
     select min(complete_by) as at from stepward_step where watched = 1 and state = 'running'
     union all
@@ -15,9 +16,9 @@ select min(at) from (
     select min(expires_at) from stepward_instance where alive = 1 and expires_at <= ?1)
 
 -- name: lapse
--- End the lease of a process that died: a virtual lease is longer than any test.
+-- Ends the lease of a process that died; a lease in virtual time outlasts any test.
 update stepward_instance set expires_at = ?1 where id = ?2 and alive = 1
 
 -- name: abdicate
--- End the leadership of a Supervisor that died.
+-- Ends the leadership of a Supervisor that died.
 update stepward_leadership set expires_at = ?1 where instance = ?2

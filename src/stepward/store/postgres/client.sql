@@ -1,19 +1,19 @@
 -- name: task
--- The task of that id.
+-- Returns the task with that id.
 select {task} from {schema}.task where id = $1
 
 -- name: lock_task
--- The task of that id, held until the transaction ends.
+-- Returns the task with that id and locks it until the transaction ends.
 select {task} from {schema}.task where id = $1 for update
 
 -- name: steps
--- All steps of the task of that id.
+-- Returns all steps of the task with that id.
 select {s_step} from {schema}.task as t join {schema}.step as s on s.task = t.uid
 where t.id = $1
 order by s.run, s.number, s.set_aside_at nulls last
 
 -- name: tallies
--- How far tasks are: their steps without those that a repair set aside.
+-- Returns the steps of each task and how many of them are completed or undone, without those that a repair set aside.
 select w.uid, count(s.key), count(*) filter (where s.state in ('completed', 'undone')),
     coalesce(json_agg(distinct s.key) filter (
         where s.state = 'completed' and s.kind <> 'undo' and s.key = any($2::text[])), '[]')::text,
@@ -22,49 +22,49 @@ from unnest($1::text[]) as w (uid) left join {schema}.step as s on s.task = w.ui
 group by w.uid
 
 -- name: ended
--- Those of the tasks that have ended.
+-- Returns those of the tasks that have ended.
 select {task} from {schema}.task where uid = any($1::text[]) and state in {ends}
 
 -- name: see_signal
--- Remember a signal's id; changes nothing if it was seen before.
+-- Records the id of a signal; changes nothing if it is already recorded.
 insert into {schema}.signal_seen (task, name, id, run) values ($1, $2, $3, $4) on conflict do nothing
 
 -- name: workflow
--- The versions of a workflow.
+-- Returns the versions of a workflow.
 select {workflow} from {schema}.workflow where name = $1 order by registered_at desc, version desc
 
 -- name: workflows
--- All workflows.
+-- Returns all workflows.
 select {workflow} from {schema}.workflow order by name, registered_at desc, version desc
 
 -- name: instances
--- Instances alive, and those that died after an instant.
+-- Returns the live instances, and those that died after an instant.
 select {instance} from {schema}.instance where alive or dead_at > $1 order by started_at, id
 
 -- name: alerts
--- Alerts, newest first.
+-- Returns alerts, newest first.
 select {alert} from {schema}.alert order by number desc limit $1
 
 -- name: open_alerts
--- Alerts that nobody has acknowledged, newest first.
+-- Returns alerts that are not acknowledged, newest first.
 select {alert} from {schema}.alert where acknowledged_at is null order by number desc limit $1
 
 -- name: acknowledge
--- Somebody has seen the alert.
+-- Acknowledges an alert.
 update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
 where number = $1 and acknowledged_at is null
 
 -- name: audits
--- The audit of everything, newest first.
+-- Returns the audit of the whole store, newest first.
 select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
 from {schema}.audit as audit order by number desc limit $1
 
 -- name: task_audits
--- The audit of the task of that id, newest first.
+-- Returns the audit of the task with that id, newest first.
 select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
 from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2)
 order by number desc limit $1
 
 -- name: waiting_signals
--- How many signals the task has not taken yet, and their bytes.
+-- Returns how many signals the task has not received yet, and their bytes.
 select count(*), coalesce(sum(octet_length(body)), 0)::bigint from {schema}.inbox where task = $1 and kind = 'signal'

@@ -1,10 +1,10 @@
 -- name: lock
--- Hold tasks until the transaction ends, always in one order: two that lock the same ones cannot wait for each other.
+-- Locks tasks until the transaction ends, in the order of their uids, so that two transactions cannot deadlock.
 select {task} from {schema}.task where uid = any($1::text[]) order by uid for update
 
 -- name: insert
--- Rows for tasks' owners, present or next, in their order; the tasks are locked by now, so that the numbers of each
--- task's rows are in the order of their commits.
+-- Inserts inbox rows for the tasks' present or next owners, in the order given. The tasks are already locked, so the
+-- numbers of a task's rows are in the order of their commits.
 insert into {schema}.inbox (task, kind, name, body, sender)
 select v.task, v.kind, v.name, v.body, v.sender
 from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[]) with ordinality
@@ -12,8 +12,8 @@ from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::text[]) with or
 order by v.place
 
 -- name: count
--- Every row is counted on its task; a sleeping task without an owner becomes claimable, and a delayed one if a row
--- fails it.
+-- Adds the new rows to the tasks' counts. A sleeping task without an owner becomes claimable; so does a delayed task if
+-- a row makes it fail.
 update {schema}.task as t
 set inbox = t.inbox + v.count,
     wake_at = case
@@ -24,14 +24,14 @@ from unnest($1::text[], $2::integer[], $3::boolean[]) as v (uid, count, fails)
 where t.uid = v.uid
 
 -- name: mend
--- Alerts of a task that goes on: they are seen to.
+-- Acknowledges the alerts of a task that continues, and returns their numbers.
 update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
 where acknowledged_at is null and task = $1 and kind <> all($4::text[])
 returning number
 
 -- name: move_free
--- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past. Suspended
--- before its delay is over, it keeps the delay.
+-- Moves a task without an owner. A task that is reopened loses a deadline that has passed; a task that is suspended
+-- during its delay keeps the delay.
 update {schema}.task
 set state = $2, undo_to = $3, waits_for = case when state = 'waiting' and $2 = 'pending' then waits_for end,
     wake_at = case when started_at is null and $2 in ('suspended', 'pending') then wake_at end,
@@ -42,5 +42,5 @@ set state = $2, undo_to = $3, waits_for = case when state = 'waiting' and $2 = '
 where uid = $1 and locked_by is null
 
 -- name: skip
--- What a task never began will not begin any more.
+-- Marks the steps of a task that have not started as skipped.
 update {schema}.step set state = 'skipped', finished_at = $2 where task = $1 and state = 'not_started'

@@ -1,6 +1,5 @@
 -- name: insert_alert
--- Alerts, due for their first delivery at once; of what nobody serves, of each place where code does not fit its
--- records, of each queue, and of each reason to reject messages, one is open at most, whoever finds it out.
+-- Inserts alerts, due for delivery at once. Of the kinds named below at most one alert with the same details is open.
 insert into {schema}.alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select v.at, v.kind, v.task, v.task_id, v.step, v.message, v.details, 0, v.at
 from (
@@ -14,15 +13,15 @@ where v.kind not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_un
 order by v.place
 
 -- name: lock_chain
--- One writer at a time, until its transaction ends: a hash follows from the one before it.
+-- Lets one transaction at a time append to the audit, because each hash depends on the one before.
 select pg_advisory_xact_lock(hashtextextended('stepward audit ' || $1, 0))
 
 -- name: last_hash
--- The end of the chain.
+-- Returns the last hash of the audit chain.
 select hash from {schema}.audit order by number desc limit 1
 
 -- name: insert_audit
--- Acts, each chained to the one before it.
+-- Inserts acts, each chained to the one before.
 insert into {schema}.audit (at, actor, act, task, step, before, after, details, hash)
 select v.at, v.actor, v.act, v.task, v.step, v.before, v.after, v.details, v.hash
 from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[],
@@ -31,7 +30,8 @@ from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::te
 order by v.place
 
 -- name: settle
--- The alert of code that did not fit records, if no task waits at its place any more: sleeping, free or held.
+-- Acknowledges the alert of code that did not match records, if no task waits at that place any more, and returns its
+-- number.
 update {schema}.alert set acknowledged_at = $1, acknowledged_by = $2
 where acknowledged_at is null and kind = 'non_deterministic' and details = $3
     and not exists (
@@ -42,5 +42,5 @@ where acknowledged_at is null and kind = 'non_deterministic' and details = $3
 returning number
 
 -- name: count_on
--- More of what an open alert tells of.
+-- Updates the message and the details of an open alert.
 update {schema}.alert set message = $2, details = $3 where number = $1

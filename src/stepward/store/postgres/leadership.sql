@@ -1,25 +1,26 @@
 -- name: read
--- Who leads.
+-- Returns the leading Supervisor with its term and lease.
 select instance, term, expires_at from {schema}.leadership
 
 -- name: read_to_lead
--- Who leads; whoever else would lead waits for what becomes of it.
+-- Returns the leading Supervisor and locks the row, so that other candidates wait for this transaction.
 select instance, term, expires_at from {schema}.leadership for update
 
 -- name: prove
--- The term still leads, and no other begins to before this transaction ends; the server's clock. Term 0 is free.
+-- Returns whether the term still leads, with the server's clock; no other term begins before this transaction ends.
+-- Term 0 means that no Supervisor leads.
 select term, extract(epoch from clock_timestamp())::float8 from {schema}.leadership where term = $1 and term > 0 for share
 
 -- name: is_dead
--- Whether an instance was declared dead; one that never registered was not.
+-- Returns whether an instance was declared dead; an instance that was never registered was not.
 select 1 from {schema}.instance where id = $1 and not alive
 
 -- name: stay
--- A leader that was not declared dead keeps its seat.
+-- Extends the lease of a leader that was not declared dead.
 update {schema}.leadership set expires_at = $3
 where instance = $1 and term = $2
     and not exists (select 1 from {schema}.instance where id = $1 and not alive)
 
 -- name: write
--- Take or keep the one seat.
+-- Makes an instance the leader, with its term and lease.
 update {schema}.leadership set instance = $1, term = $2, expires_at = $3

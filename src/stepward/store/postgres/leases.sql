@@ -1,15 +1,15 @@
 -- name: insert
--- A new instance.
+-- Inserts an instance.
 insert into {schema}.instance
     (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests, ahead)
 values ($1, $2, $3, $4, $5, $6, $7, true, $8, $6, $9, $10, $11)
 
 -- name: await_leader
--- A Supervisor that has just found that nobody serves a workflow says so before somebody does.
+-- Waits for a Supervisor that is about to report a workflow as unserved, so that its alert is seen below.
 select 1 from {schema}.leadership for update
 
 -- name: serve
--- Alerts of workflows or Agents that nobody served until now: they are seen to.
+-- Acknowledges the alerts of workflows or Agents that an instance now serves, and returns their numbers.
 update {schema}.alert set acknowledged_at = $1, acknowledged_by = $2
 where acknowledged_at is null and kind = 'unserved'
     and coalesce(
@@ -19,7 +19,8 @@ where acknowledged_at is null and kind = 'unserved'
 returning number
 
 -- name: try_again
--- Tasks that wait for code that fits their record: $4 of those that a new Scheduler serves are claimable at once.
+-- Makes up to $4 tasks claimable that wait for code which matches their record, among those that a new Scheduler
+-- serves.
 update {schema}.task as t set state = 'pending', wake_at = null
 from (
     select uid from {schema}.task
@@ -29,8 +30,8 @@ from (
 where t.uid = mine.uid
 
 -- name: renew
--- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
--- Supervisor's grace. The server's clock comes with the answer.
+-- Extends leases and writes the health and demand that came with them; returns the server's clock. The first to renew
+-- after all leases have lapsed records it, for the Supervisor's grace.
 update {schema}.instance as me
 set silent_at = case
         when me.expires_at < $2 and not exists (
@@ -48,16 +49,17 @@ where me.id = mine.id and me.alive
 returning me.id, extract(epoch from clock_timestamp())::float8
 
 -- name: retire
--- Dead by its own wish; $3: in good order. Its role.
+-- Declares an instance dead that stops; $3: in good order. Returns its role.
 update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive returning role
 
 -- name: lock_held
--- Hold what the instance held until the transaction ends: whoever was just putting a row into an inbox has done so.
+-- Locks the tasks of the instance until the transaction ends, after the transactions that insert inbox rows for them.
 select uid from {schema}.task where locked_by = $1 order by uid for update
 
 -- name: give_back
--- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on. The tasks are locked
--- by now: an inbox row that came meanwhile is seen by this statement, and could not be by one that waited for its task.
+-- Releases the tasks of the instance without counting a failure; waiting tasks stay waiting. The tasks are locked
+-- before this statement, so it sees inbox rows that were inserted meanwhile; a statement that waited for the lock would
+-- not.
 update {schema}.task as t
 set locked_by = null, complete_by = case when t.state = 'waiting' then t.complete_by end,
     wake_at = case when t.state <> 'waiting' then null

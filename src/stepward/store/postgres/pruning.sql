@@ -1,5 +1,5 @@
 -- name: acts
--- A page of the audit behind an act, with the hashes.
+-- Returns a page of the audit after an act, with the hashes.
 select {audit}, hash
 from (
     select {audit}, hash, sum(octet_length(details)) over (order by number) - octet_length(details) as above
@@ -7,17 +7,17 @@ from (
 where above < $3 order by number
 
 -- name: old_alerts
--- Alerts that were acknowledged before an instant.
+-- Returns alerts that were acknowledged before an instant.
 select {alert} from {schema}.alert where acknowledged_at < $1 order by number limit $2
 
 -- name: beginning
--- The hashes of the first act and of the act of that number.
+-- Returns the hashes of the first act and of the act with that number.
 select (select hash from {schema}.audit order by number limit 1), (select hash from {schema}.audit where number = $1)
 
 -- name: prune_acts
--- Acts from the beginning up to a number.
+-- Deletes the acts from the first to a number.
 delete from {schema}.audit where number <= $1
 
 -- name: prune_alerts
--- Alerts of these numbers, once they are acknowledged.
+-- Deletes the acknowledged alerts with these numbers.
 delete from {schema}.alert where number = any($1::bigint[]) and acknowledged_at is not null

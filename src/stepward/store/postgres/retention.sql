@@ -1,6 +1,6 @@
 -- name: outlived
--- Tasks that ended well before an instant, oldest first, each with what deleting it costs; past a number of rows the
--- rest is not looked at.
+-- Returns tasks that ended before an instant, oldest first, each with its rows and bytes to delete; reads at most a
+-- bounded number of rows.
 select uid, finished_at, count(*), sum(bytes)::bigint
 from (
     select t.uid, t.finished_at, {s_bytes} as bytes
@@ -13,7 +13,7 @@ from (
 group by uid, finished_at order by finished_at, uid
 
 -- name: tasks
--- A page of tasks.
+-- Returns a page of tasks.
 with page as materialized (
     select uid, sum(bytes) over (order by uid) - bytes as above
     from (
@@ -24,7 +24,7 @@ select {t_task} from page join {schema}.task as t on t.uid = page.uid
 where page.above < $4 order by t.uid
 
 -- name: steps
--- A page of the steps of tasks.
+-- Returns a page of the steps of tasks.
 with page as materialized (
     select task, run, key, sum(bytes) over (order by task, run, number) - bytes as above
     from (
@@ -36,7 +36,7 @@ from page join {schema}.step as s on s.task = page.task and s.run = page.run and
 where page.above < $6 order by s.task, s.run, s.number
 
 -- name: inbox
--- A page of what came for tasks and was never taken.
+-- Returns a page of the inbox rows that were never taken.
 with page as materialized (
     select number, sum(bytes) over (order by task, number) - bytes as above
     from (
@@ -47,31 +47,31 @@ select {i_inbox} from page join {schema}.inbox as i on i.number = page.number
 where page.above < $5 order by i.task, i.number
 
 -- name: signals
--- A page of the ids of the signals of tasks.
+-- Returns a page of the signal ids of tasks.
 select task, name, id from {schema}.signal_seen
 where task = any($1::text[]) and (task, name, id) > ($2, $3, $4)
 order by task, name, id limit $5
 
 -- name: standing
--- Those of the tasks that ended other than in error and that nobody needs any more. They are found by their uids: the
--- CASE hides that the index of finished tasks would do.
+-- Returns those of the tasks that ended other than in error and whose parents, if any, have ended or no longer record
+-- them. Found by their uids: the CASE keeps the planner from the index of finished tasks.
 select uid, finished_at from {schema}.task as t
 where uid = any($1::text[]) and case when finished_at is not null and state <> 'error' then true end
     and {parent_is_over}
 
 -- name: lock_standing
--- The same, held until the transaction ends, past those that somebody is moving at this moment.
+-- The same, locked until the transaction ends; rows that other transactions have locked are skipped.
 select uid, finished_at from {schema}.task as t
 where uid = any($1::text[]) and case when finished_at is not null and state <> 'error' then true end
     and {parent_is_over}
 order by uid for update skip locked
 
 -- name: purge_tasks
--- The tasks themselves.
+-- Deletes tasks.
 delete from {schema}.task where uid = any($1::text[])
 
 -- name: purge_steps
--- Of their steps as many as one transaction should delete.
+-- Deletes at most a bounded number of the steps of these tasks.
 delete from {schema}.step where ctid = any(array(
     select place
     from (
@@ -82,7 +82,7 @@ delete from {schema}.step where ctid = any(array(
     where above < $3))
 
 -- name: purge_inbox
--- Of their inbox rows as many as one transaction should delete.
+-- Deletes at most a bounded number of the inbox rows of these tasks.
 delete from {schema}.inbox where number = any(array(
     select number
     from (
@@ -93,24 +93,24 @@ delete from {schema}.inbox where number = any(array(
     where above < $3))
 
 -- name: purge_signals
--- Of the ids of their signals as many as one transaction should delete.
+-- Deletes at most a bounded number of the signal ids of these tasks.
 delete from {schema}.signal_seen where ctid = any(array(
     select ctid from {schema}.signal_seen where task = any($1::text[]) limit $2))
 
 -- name: is_left
--- Whether something of deleted tasks is left.
+-- Returns whether rows of deleted tasks are left.
 select exists (select 1 from {schema}.step where task = any($1::text[]))
     or exists (select 1 from {schema}.inbox where task = any($1::text[]))
     or exists (select 1 from {schema}.signal_seen where task = any($1::text[]))
 
 -- name: leftovers
--- The deleted tasks of which something is left.
+-- Returns deleted tasks that have rows left.
 select substr(key, 10) from {schema}.meta where key >= 'leftover/' and key < 'leftover0' order by key limit $1
 
 -- name: note_leftovers
--- The next deletion goes on with these.
+-- Records deleted tasks that have rows left, for the next deletion.
 insert into {schema}.meta select 'leftover/' || uid, '' from unnest($1::text[]) as uid on conflict do nothing
 
 -- name: forget_leftovers
--- Nothing of them is left.
+-- Removes the record of deleted tasks that have no rows left.
 delete from {schema}.meta where key = any(select 'leftover/' || uid from unnest($1::text[]) as uid)

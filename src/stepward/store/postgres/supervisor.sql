@@ -1,5 +1,5 @@
 -- name: due
--- What a pass has to do, and the server's clock; counts stop at $2, which is enough to know.
+-- Returns the work that a pass has to do, and the server's clock; each count stops at $2.
 select
     (select count(*) from {schema}.instance where alive and expires_at <= $1),
     (select count(*) from (
@@ -22,11 +22,12 @@ select
     extract(epoch from clock_timestamp())::float8
 
 -- name: end_stalled
--- End sessions of this schema's processes that stand still between asking for the plan of a statement and running it, for
--- longer than any statement may take: no bound of the server counts there, and the rows that they have locked stay
--- locked. Of sessions that applications share, those alone whose statement is Stepward's: a COPY waits for its client too.
--- And those that wait for a row or for the chain for as long: a server whose clock was set back has forgotten their
--- bounds, and that they may wait for each other. What makes indexes waits for tables and transactions, and may.
+-- Terminates sessions of this schema's processes that stall between parsing and running a statement for longer than any
+-- statement may take: no timeout of the server applies there, and their row locks stay. Of the sessions that
+-- applications share, only those with a statement of Stepward are terminated, because a COPY also waits for its client.
+-- Sessions that wait as long for a row or for the audit chain are terminated too: a server whose clock was set back has
+-- lost their timeouts and its deadlock checks. Sessions that create indexes wait for tables and transactions, and are
+-- left alone.
 select pg_terminate_backend(a.pid) from pg_stat_activity as a
 where a.datname = current_database()
     and (pg_has_role(a.usesysid, 'usage') or pg_has_role('pg_signal_backend', 'usage')
@@ -42,19 +43,20 @@ where a.datname = current_database()
             and l.database = (select oid from pg_database where datname = current_database()))
 
 -- name: fence
--- Declare instances past their lease dead.
+-- Declares instances dead whose lease has run out.
 update {schema}.instance as i set alive = false, dead_at = $1
 from (select id from {schema}.instance where alive and expires_at <= $1 order by id for update) as silent
 where i.id = silent.id and i.alive and i.expires_at <= $1
 returning {i_instance}
 
 -- name: forget_dead
--- Instances long dead that hold nothing.
+-- Deletes instances that died before an instant and hold no tasks.
 delete from {schema}.instance as i
 where i.dead_at < $1 and not exists (select 1 from {schema}.task as t where t.locked_by = i.id)
 
 -- name: free
--- Take tasks from dead instances, past those that somebody is moving at this moment: one failure and one recovery more.
+-- Releases tasks of dead instances, with one more failure and recovery each; rows that other transactions have locked
+-- are skipped.
 with held as materialized (
     select t.uid from {schema}.instance as i cross join lateral (
         select uid from {schema}.task where locked_by = i.id order by uid limit $1 for update skip locked) as t
@@ -67,8 +69,8 @@ from held where t.uid = held.uid
 returning t.uid, t.recovery_count
 
 -- name: expired_steps
--- Watched running steps past their complete-by, the first $6 behind a place; those alone of live owners with what the
--- judge needs. Each step asks for its task: the offsets keep the plan from beginning with the tasks.
+-- Returns the first $6 watched running steps past their complete-by after a position; only those of live owners come
+-- with what the judge needs. The offset makes the planner look up each step's task.
 select s.complete_by, s.task, s.run, s.key, s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by,
     t.state, t.workflow, t.version, w.policy, s.error
 from (
@@ -83,7 +85,7 @@ left join {schema}.workflow as w on w.name = t.workflow and w.version = t.versio
 order by s.complete_by, s.task, s.run, s.key
 
 -- name: decide
--- The one decision on each attempt; what is in doubt already stays so. Those that applied, by their places.
+-- Records the decision on each attempt, and returns the places of those that applied; a step that is in doubt stays so.
 update {schema}.step as s
 set state = v.state, repeat_at = v.repeat_at, in_doubt = s.in_doubt or v.in_doubt, error = coalesce(v.error, s.error),
     failure_count = s.failure_count + 1, watched = false,
@@ -95,13 +97,13 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.atte
 returning v.place
 
 -- name: count_failures
--- Expiries count on the tasks too.
+-- Adds expired attempts to the failure counts of tasks.
 update {schema}.task as t set failure_count = t.failure_count + v.count
 from unnest($1::text[], $2::integer[]) as v (uid, count)
 where t.uid = v.uid
 
 -- name: expired_tasks
--- Tasks past their own complete-by; telling them clears it.
+-- Returns tasks past their deadline; clear_deadline removes it.
 select t.uid, t.id, t.state, t.deadline, w.policy, t.failure_count,
     least(w.complete_seconds, t.deadline - t.created_at)
 from {schema}.task as t
@@ -110,38 +112,38 @@ where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' 
 order by t.deadline limit $2
 
 -- name: clear_deadline
--- The task is told once that its time is over.
+-- Clears or replaces a deadline that has passed, so that it is reported once; a new deadline counts one more failure.
 update {schema}.task set deadline = $3, failure_count = failure_count + case when $3::float8 is null then 0 else 1 end
 where uid = $1 and deadline <= $2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
--- Workflows with claimable tasks that stand since $1 or longer, no Scheduler that lived at $1, and no open alert.
+-- Returns workflows that have had claimable tasks since $1 or longer, no Scheduler that lived at $1, and no open alert.
 with recursive {first_claimable}
 select t.workflow, t.version from first as t
 where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and not {served_since} and not {alerted}
 
 -- name: undelivered_alerts
--- Alerts that no sink has taken, oldest first.
+-- Returns alerts that no sink has accepted, oldest first.
 select {alert} from {schema}.alert
 where delivered_at is null and next_try <= $1 order by number limit $2
 
 -- name: alert_delivered
--- A sink has taken it.
+-- Records that a sink has accepted the alert.
 update {schema}.alert set delivered_at = $2, tries = tries + 1 where number = $1 and delivered_at is null
 
 -- name: alert_refused
--- No sink has taken it.
+-- Records that no sink accepted the alert, and when the next try is.
 update {schema}.alert set next_try = $2, tries = tries + 1 where number = $1 and delivered_at is null
 
 -- name: schedulers
--- The live Schedulers.
+-- Returns the live Schedulers.
 select {instance} from {schema}.instance where alive and role = 'scheduler' order by started_at, id
 
 -- name: is_told
--- Whether an alert of that kind waits for an operator already.
+-- Returns whether an alert of that kind is open.
 select 1 from {schema}.alert where acknowledged_at is null and kind = $1
 
 -- name: settle_alert
--- What alerts of a kind tell of is over: their numbers.
+-- Acknowledges the open alerts of a kind whose cause is gone, and returns their numbers.
 update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
 where acknowledged_at is null and kind = $1 returning number

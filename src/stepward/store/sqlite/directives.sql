@@ -1,11 +1,11 @@
 -- name: steps
--- Every step of a task.
+-- Returns every step of a task.
 select {step} from stepward_step where task = ?1 order by run, number, set_aside_at
 
 -- name: delete_step
--- A row that a repair replaces.
+-- Deletes a step row that a repair replaces.
 delete from stepward_step where task = ?1 and run = ?2 and key = ?3
 
 -- name: set_deadline
--- By when the whole task is to end from now on.
+-- Sets the deadline of the whole task.
 update stepward_task set deadline = ?2 where uid = ?1

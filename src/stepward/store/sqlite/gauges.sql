@@ -1,6 +1,6 @@
 -- name: read
--- What metrics show of the store, as rows of kind, name and value; each count stops at ?2. Tasks that ended are not
--- counted: there may be millions.
+-- Returns what metrics show of the store, as rows of kind, name and value; each count stops at ?2. Tasks that have
+-- ended are not counted: there may be millions.
 with recursive
 live (state) as (values ('pending'), ('waiting'), ('suspended'), ('undoing'), ('error')),
 queues (queue) as (

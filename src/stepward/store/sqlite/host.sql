@@ -1,24 +1,24 @@
 -- name: register_workflow
--- What a program knows of a workflow; the latest registration stands.
+-- Registers what a program declares of a workflow; the latest registration replaces the one before.
 insert into stepward_workflow ({workflow}, registered_at) values (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 on conflict (name, version) do update set
     schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
     plan = excluded.plan, registered_at = excluded.registered_at
 
 -- name: identity
--- What tells the store from others, and the key of its requests.
+-- Returns the store's id and the key that signs its requests.
 select (select value from stepward_meta where key = 'store_id'),
     (select value from stepward_meta where key = 'request_key')
 
 -- name: keep_identity
--- The first one stays for good.
+-- Writes the store's id and key, unless they exist.
 insert into stepward_meta values ('store_id', ?1), ('request_key', ?2) on conflict (key) do nothing
 
 -- name: count_hang
--- Code of a live task held up an event loop; one that ended has no owner to fear for.
+-- Counts one more time that a live task's code blocked an event loop; a task that has ended is not counted.
 update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends} returning hangs
 
 -- name: end_warning
--- Open alerts of a kind with these details, acknowledged: their numbers.
+-- Acknowledges the open alerts of a kind with these details, and returns their numbers.
 update stepward_alert set acknowledged_at = ?3, acknowledged_by = ?4
 where acknowledged_at is null and kind = ?1 and details = ?2 returning number

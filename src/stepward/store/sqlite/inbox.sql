@@ -1,13 +1,13 @@
 -- name: lock
--- Tasks by their uids (a JSON array); whoever writes holds them anyway.
+-- Returns tasks by their uids (a JSON array); the write transaction holds the whole file.
 select {task} from stepward_task where uid in (select value from json_each(?1)) order by uid
 
 -- name: insert
--- A row for the task's owner, present or next.
+-- Inserts an inbox row for the task's present or next owner.
 insert into stepward_inbox (task, kind, name, body, sender) values (?1, ?2, ?3, ?4, ?5)
 
 -- name: count
--- ?2 rows are counted on the task; a sleeping task without an owner becomes claimable, with ?3 a delayed one.
+-- Adds ?2 rows to the task's count. A sleeping task without an owner becomes claimable; with ?3 so does a delayed one.
 update stepward_task
 set inbox = inbox + ?2,
     wake_at = case
@@ -17,14 +17,14 @@ set inbox = inbox + ?2,
 where uid = ?1
 
 -- name: mend
--- Alerts of a task that goes on: they are seen to.
+-- Acknowledges the alerts of a task that continues, and returns their numbers.
 update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
 where acknowledged_at is null and task = ?1 and kind not in (select value from json_each(?4))
 returning number
 
 -- name: move_free
--- A task without an owner is moved by whoever wants it moved; reopened, it loses a deadline that is past. Suspended
--- before its delay is over, it keeps the delay.
+-- Moves a task without an owner. A task that is reopened loses a deadline that has passed; a task that is suspended
+-- during its delay keeps the delay.
 update stepward_task
 set state = ?2, undo_to = ?3, waits_for = case when state = 'waiting' and ?2 = 'pending' then waits_for end,
     wake_at = case when started_at is null and ?2 in ('suspended', 'pending') then wake_at end,
@@ -35,5 +35,5 @@ set state = ?2, undo_to = ?3, waits_for = case when state = 'waiting' and ?2 = '
 where uid = ?1 and locked_by is null
 
 -- name: skip
--- What a task never began will not begin any more.
+-- Marks the steps of a task that have not started as skipped.
 update stepward_step set state = 'skipped', finished_at = ?2 where task = ?1 and state = 'not_started'

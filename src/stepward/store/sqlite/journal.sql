@@ -1,6 +1,5 @@
 -- name: insert_alert
--- An alert, due for its first delivery at once; of what nobody serves, of each place where code does not fit its
--- records, of each queue, and of each reason to reject messages, one is open at most, whoever finds it out.
+-- Inserts an alert, due for delivery at once. Of the kinds named below at most one alert with the same details is open.
 insert into stepward_alert (at, kind, task, task_id, step, message, details, tries, next_try)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?1
 where ?2 not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserved', 'foreign_store', 'old_wire',
@@ -8,16 +7,17 @@ where ?2 not in ('unserved', 'non_deterministic', 'queue_refused', 'queue_unserv
     select 1 from stepward_alert where acknowledged_at is null and kind = ?2 and details = ?7)
 
 -- name: last_hash
--- The end of the chain.
+-- Returns the last hash of the audit chain.
 select hash from stepward_audit order by number desc limit 1
 
 -- name: insert_audit
--- An act, chained to the one before it.
+-- Inserts an act, chained to the one before.
 insert into stepward_audit (at, actor, act, task, step, before, after, details, hash)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 
 -- name: settle
--- The alert of code that did not fit records, if no task waits at its place any more: sleeping, free or held.
+-- Acknowledges the alert of code that did not match records, if no task waits at that place any more, and returns its
+-- number.
 update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
 where acknowledged_at is null and kind = 'non_deterministic' and details = ?3
     and not exists (
@@ -38,5 +38,5 @@ where acknowledged_at is null and kind = 'non_deterministic' and details = ?3
 returning number
 
 -- name: count_on
--- More of what an open alert tells of.
+-- Updates the message and the details of an open alert.
 update stepward_alert set message = ?2, details = ?3 where number = ?1

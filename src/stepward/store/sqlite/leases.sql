@@ -1,15 +1,15 @@
 -- name: insert
--- A new instance.
+-- Inserts an instance.
 insert into stepward_instance
     (id, role, host, pid, serves, started_at, expires_at, alive, capacity, renewed_at, health, digests, ahead)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?6, ?9, ?10, ?11)
 
 -- name: await_leader
--- Nobody need be waited for: whoever writes has the file alone.
+-- Waits for nothing: the write transaction holds the whole file.
 select 1 from stepward_leadership
 
 -- name: serve
--- Alerts of workflows or Agents that nobody served until now: they are seen to.
+-- Acknowledges the alerts of workflows or Agents that an instance now serves, and returns their numbers.
 update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
 where acknowledged_at is null and kind = 'unserved'
     and coalesce(
@@ -19,7 +19,8 @@ where acknowledged_at is null and kind = 'unserved'
 returning number
 
 -- name: try_again
--- Tasks that wait for code that fits their record: ?4 of those that a new Scheduler serves are claimable at once.
+-- Makes up to ?4 tasks claimable that wait for code which matches their record, among those that a new Scheduler
+-- serves.
 update stepward_task set state = 'pending', wake_at = null
 where rowid in (
     select rowid from stepward_task
@@ -28,8 +29,8 @@ where rowid in (
     order by wake_at limit ?4)
 
 -- name: renew
--- Extend leases, and keep what was said with it; the first to renew after everybody's silence notes it, for the
--- Supervisor's grace.
+-- Extends leases and writes the health and demand that came with them. The first to renew after all leases have lapsed
+-- records it, for the Supervisor's grace.
 update stepward_instance as me
 set silent_at = case
         when me.expires_at < ?2 and not exists (
@@ -45,15 +46,15 @@ where me.id = said.id and me.alive = 1
 returning id, ?2
 
 -- name: retire
--- Dead by its own wish; ?3: in good order. Its role.
+-- Declares an instance dead that stops; ?3: in good order. Returns its role.
 update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1 returning role
 
 -- name: lock_held
--- What the instance holds; the transaction has the file alone.
+-- Returns the tasks of the instance; the write transaction holds the whole file.
 select uid from stepward_task where locked_by = ?1
 
 -- name: give_back
--- What the instance held is free at once, and nothing is counted as a failure; who waits, waits on.
+-- Releases the tasks of the instance without counting a failure; waiting tasks stay waiting.
 update stepward_task
 set locked_by = null, complete_by = case when state = 'waiting' then complete_by end,
     wake_at = case when state <> 'waiting' then null

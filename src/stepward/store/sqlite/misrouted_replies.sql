@@ -1,6 +1,6 @@
 -- name: undo_began
--- Whether the undo of a step, or of a generation that a repair set aside, has begun without a result being known; an
--- undo's key is the step's with ~undo.
+-- Returns whether the undo of a step, or of a generation that a repair set aside, has begun while the step has no
+-- result. The key of an undo is the step's key with ~undo.
 select exists (
     select 1 from stepward_step as s
     where task = ?1 and run = ?2 and output is null
@@ -11,18 +11,18 @@ select exists (
             where undo.task = s.task and undo.run = s.run and undo.key = s.key || '~undo' and undo.kind = 'undo')))
 
 -- name: denied
--- Whether a repair set that attempt aside as one that did not happen.
+-- Returns whether a repair set that attempt aside as one that was not executed.
 select exists (
     select 1 from stepward_step
     where task = ?1 and run = ?2 and key > ?3 || '~' and key < ?3 || '~:' and set_aside_at is not null
         and attempt = ?4 and state = 'failed' and not in_doubt and output is null)
 
 -- name: wake
--- A sleeping task without an owner has an outcome to go on with.
+-- Makes a waiting task without an owner claimable, because a step of it has an outcome.
 update stepward_task set wake_at = min(coalesce(wake_at, ?2), ?2)
 where uid = ?1 and locked_by is null and state = 'waiting'
 
 -- name: defer
--- An Agent has done its part in a running attempt: whoever holds the token finishes the step.
+-- Marks a running attempt as deferred: a holder of its completion token finishes it.
 update stepward_step set watched = 1, deferred_at = ?5
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'

@@ -1,37 +1,39 @@
 -- name: listed
--- How many tasks are in a state that is listed, up to a bound, and the oldest of them.
+-- Returns how many tasks are in a state, up to a bound, and the oldest of them.
 select count(*), min(uid) from (
     select uid from stepward_task indexed by stepward_task_listed
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled' and state = ?1
     order by created_at, uid limit ?2)
 
 -- name: processing
--- The same of tasks that are being processed.
+-- Returns the same for the state processing, by the index of owners.
 select count(*), min(uid) from (
     select uid from stepward_task indexed by stepward_task_held
     where locked_by is not null and state = 'processing' limit ?1)
 
 -- name: late
--- How many live tasks have used up that part of the time until their deadline, among those whose deadline comes first.
+-- Returns how many live tasks have used a given share of the time until their deadline, among those with the earliest
+-- deadlines.
 select coalesce(sum(?1 - created_at > ?2 * (deadline - created_at)), 0) from (
     select created_at, deadline from stepward_task indexed by stepward_task_deadline
     where deadline is not null and finished_at is null and state <> 'undoing' order by deadline limit ?3)
 
 -- name: submitted
--- By bucket of so many seconds since an instant: the newest tasks with uids from one on, up to a bound.
+-- Returns the number of tasks submitted in each bucket of some seconds since an instant, among the newest tasks, up to
+-- a bound.
 select cast((created_at - ?2) / ?3 as integer) as bucket, 'submitted', count(*) from (
     select created_at from stepward_task where uid >= ?1 order by uid desc limit ?4)
 where created_at >= ?2 group by bucket
 
 -- name: ended
--- The same of tasks that ended from an instant on, by the state that they ended in.
+-- Returns the number of tasks that ended in each bucket, by final state; tasks in error are not counted.
 select cast((finished_at - ?1) / ?2 as integer) as bucket, state, count(*) from (
     select finished_at, state from stepward_task indexed by stepward_task_finished
     where finished_at is not null and state <> 'error' and finished_at >= ?1 order by finished_at desc limit ?3)
 group by bucket, state
 
 -- name: failed
--- The same of the newest tasks that are in error.
+-- Returns the number of tasks that ended in error in each bucket, among the newest of them.
 select cast((finished_at - ?1) / ?2 as integer) as bucket, 'error', count(*) from (
     select finished_at from stepward_task indexed by stepward_task_listed
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled'
@@ -39,13 +41,13 @@ select cast((finished_at - ?1) / ?2 as integer) as bucket, 'error', count(*) fro
 where finished_at >= ?1 group by bucket
 
 -- name: leader
--- The Supervisor that leads.
+-- Returns the leading Supervisor.
 select instance, expires_at from stepward_leadership
 
 -- name: open_alerts
--- How many alerts are open, up to a bound.
+-- Returns how many alerts are open, up to a bound.
 select count(*) from (select 1 from stepward_alert where acknowledged_at is null limit ?1)
 
 -- name: dead_letters
--- How many dead letters there are, up to a bound.
+-- Returns how many dead letters there are, up to a bound.
 select count(*) from (select 1 from stepward_dead_letter limit ?1)

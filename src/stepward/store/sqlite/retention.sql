@@ -1,6 +1,6 @@
 -- name: outlived
--- Tasks that ended well before an instant, oldest first, each with what deleting it costs; past a number of rows the
--- rest is not looked at.
+-- Returns tasks that ended before an instant, oldest first, each with its rows and bytes to delete; reads at most a
+-- bounded number of rows.
 select uid, finished_at, count(*), sum(bytes)
 from (
     select t.uid, t.finished_at, {s_bytes} as bytes
@@ -13,7 +13,7 @@ from (
 group by uid, finished_at order by finished_at, uid
 
 -- name: tasks
--- A page of tasks.
+-- Returns a page of tasks.
 with page as (
     select uid, sum(bytes) over (order by uid) - bytes as above
     from (
@@ -25,7 +25,7 @@ select {t_task} from page cross join stepward_task as t on t.uid = page.uid
 where page.above < ?4 order by t.uid
 
 -- name: steps
--- A page of the steps of tasks.
+-- Returns a page of the steps of tasks.
 with page as (
     select task, run, key, sum(bytes) over (order by task, run, number) - bytes as above
     from (
@@ -38,7 +38,7 @@ from page cross join stepward_step as s on s.task = page.task and s.run = page.r
 where page.above < ?6 order by s.task, s.run, s.number
 
 -- name: inbox
--- A page of what came for tasks and was never taken.
+-- Returns a page of the inbox rows that were never taken.
 with page as (
     select number, sum(bytes) over (order by task, number) - bytes as above
     from (
@@ -49,28 +49,29 @@ select {i_inbox} from page cross join stepward_inbox as i on i.number = page.num
 where page.above < ?5 order by i.task, i.number
 
 -- name: signals
--- A page of the ids of the signals of tasks.
+-- Returns a page of the signal ids of tasks.
 select task, name, id from stepward_signal_seen
 where task in (select value from json_each(?1)) and (task, name, id) > (?2, ?3, ?4)
 order by task, name, id limit ?5
 
 -- name: standing
--- Those of the tasks that ended other than in error and that nobody needs any more.
+-- Returns those of the tasks that ended other than in error and whose parents, if any, have ended or no longer record
+-- them.
 select uid, finished_at from stepward_task as t
 where uid in (select value from json_each(?1)) and finished_at is not null and state <> 'error' and {parent_is_over}
 
 -- name: lock_standing
--- The same, for whoever deletes them.
+-- The same, for their deletion; the write transaction holds the whole file.
 select uid, finished_at from stepward_task as t
 where uid in (select value from json_each(?1)) and finished_at is not null and state <> 'error' and {parent_is_over}
 order by uid
 
 -- name: purge_tasks
--- The tasks of a JSON array of uids.
+-- Deletes tasks (a JSON array of uids).
 delete from stepward_task where uid in (select value from json_each(?1))
 
 -- name: purge_steps
--- Of their steps as many as one transaction should delete.
+-- Deletes at most a bounded number of the steps of these tasks.
 delete from stepward_step where rowid in (
     select rowid
     from (
@@ -81,7 +82,7 @@ delete from stepward_step where rowid in (
     where above < ?3)
 
 -- name: purge_inbox
--- Of their inbox rows as many as one transaction should delete.
+-- Deletes at most a bounded number of the inbox rows of these tasks.
 delete from stepward_inbox where number in (
     select number
     from (
@@ -92,24 +93,24 @@ delete from stepward_inbox where number in (
     where above < ?3)
 
 -- name: purge_signals
--- Of the ids of their signals as many as one transaction should delete.
+-- Deletes at most a bounded number of the signal ids of these tasks.
 delete from stepward_signal_seen where (task, name, id) in (
     select task, name, id from stepward_signal_seen where task in (select value from json_each(?1)) limit ?2)
 
 -- name: is_left
--- Whether something of deleted tasks is left.
+-- Returns whether rows of deleted tasks are left.
 select exists (select 1 from stepward_step where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_inbox where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_signal_seen where task in (select value from json_each(?1)))
 
 -- name: leftovers
--- The deleted tasks of which something is left.
+-- Returns deleted tasks that have rows left.
 select substr(key, 10) from stepward_meta where key >= 'leftover/' and key < 'leftover0' order by key limit ?1
 
 -- name: note_leftovers
--- The next deletion goes on with these.
+-- Records deleted tasks that have rows left, for the next deletion.
 insert into stepward_meta select 'leftover/' || value, '' from json_each(?1) where true on conflict do nothing
 
 -- name: forget_leftovers
--- Nothing of them is left.
+-- Removes the record of deleted tasks that have no rows left.
 delete from stepward_meta where key in (select 'leftover/' || value from json_each(?1))

@@ -1,5 +1,5 @@
 -- name: due
--- What a pass has to do; counts stop at ?2, which is enough to know.
+-- Returns the work that a pass has to do; each count stops at ?2.
 select
     (select count(*) from stepward_instance where alive = 1 and expires_at <= ?1),
     (select count(*) from (
@@ -22,16 +22,16 @@ select
     0.0
 
 -- name: fence
--- Declare instances past their lease dead.
+-- Declares instances dead whose lease has run out.
 update stepward_instance set alive = 0, dead_at = ?1 where alive = 1 and expires_at <= ?1 returning {instance}
 
 -- name: forget_dead
--- Instances long dead that hold nothing.
+-- Deletes instances that died before an instant and hold no tasks.
 delete from stepward_instance
 where dead_at < ?1 and not exists (select 1 from stepward_task where locked_by = stepward_instance.id)
 
 -- name: free
--- Take tasks from dead instances: one failure and one recovery more.
+-- Releases tasks of dead instances, with one more failure and recovery each.
 update stepward_task
 set locked_by = null, complete_by = null, wake_at = null,
     failure_count = failure_count + 1, recovery_count = recovery_count + 1,
@@ -42,8 +42,8 @@ where rowid in (
 returning uid, recovery_count
 
 -- name: expired_steps
--- Watched running steps past their complete-by, the first ?4 behind a place; those alone of live owners with what the
--- judge needs.
+-- Returns the first ?4 watched running steps past their complete-by after a position; only those of live owners come
+-- with what the judge needs.
 select s.complete_by, s.id, s.task, t.id, s.run, s.key, s.attempt, s.failure_count, s.kind, s.complete_by, t.state,
     t.workflow, t.version, w.policy, s.error
 from (
@@ -62,7 +62,7 @@ left join stepward_workflow as w on w.name = t.workflow and w.version = t.versio
 order by s.complete_by, s.id
 
 -- name: decide
--- The one decision on an attempt; what is in doubt already stays so.
+-- Records the decision on an attempt; a step that is in doubt stays so.
 update stepward_step
 set state = ?5, repeat_at = ?6, in_doubt = max(in_doubt, ?8), error = coalesce(?7, error),
     failure_count = failure_count + 1, watched = 0,
@@ -70,11 +70,11 @@ set state = ?5, repeat_at = ?6, in_doubt = max(in_doubt, ?8), error = coalesce(?
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 
 -- name: count_failures
--- Expiries count on the task too.
+-- Adds expired attempts to the failure counts of tasks.
 update stepward_task set failure_count = failure_count + ?2 where uid = ?1
 
 -- name: expired_tasks
--- Tasks past their own deadline; telling them clears it.
+-- Returns tasks past their deadline; clear_deadline removes it.
 select t.uid, t.id, t.state, t.deadline, w.policy, t.failure_count,
     min(coalesce(w.complete_seconds, t.deadline - t.created_at), t.deadline - t.created_at)
 from stepward_task as t indexed by stepward_task_deadline
@@ -83,38 +83,38 @@ where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' 
 order by t.deadline limit ?2
 
 -- name: clear_deadline
--- The task is told once that its time is over; one that gets a new deadline has a failure more.
+-- Clears or replaces a deadline that has passed, so that it is reported once; a new deadline counts one more failure.
 update stepward_task set deadline = ?3, failure_count = failure_count + (?3 is not null)
 where uid = ?1 and deadline <= ?2 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
--- Workflows with claimable tasks that stand since ?1 or longer, no Scheduler that lived at ?1, and no open alert.
+-- Returns workflows that have had claimable tasks since ?1 or longer, no Scheduler that lived at ?1, and no open alert.
 with recursive {first_claimable}
 select t.workflow, t.version from first cross join stepward_task as t on t.rowid = first.id
 where t.created_at <= ?1 and not {served_since} and not {alerted}
 
 -- name: undelivered_alerts
--- Alerts that no sink has taken, oldest first.
+-- Returns alerts that no sink has accepted, oldest first.
 select {alert} from stepward_alert indexed by stepward_alert_undelivered
 where delivered_at is null and next_try <= ?1 order by number limit ?2
 
 -- name: alert_delivered
--- A sink has taken it.
+-- Records that a sink has accepted the alert.
 update stepward_alert set delivered_at = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
 
 -- name: alert_refused
--- No sink has taken it.
+-- Records that no sink accepted the alert, and when the next try is.
 update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
 
 -- name: schedulers
--- The live Schedulers.
+-- Returns the live Schedulers.
 select {instance} from stepward_instance where alive = 1 and role = 'scheduler' order by started_at, id
 
 -- name: is_told
--- Whether an alert of that kind waits for an operator already.
+-- Returns whether an alert of that kind is open.
 select 1 from stepward_alert where acknowledged_at is null and kind = ?1
 
 -- name: settle_alert
--- What alerts of a kind tell of is over: their numbers.
+-- Acknowledges the open alerts of a kind whose cause is gone, and returns their numbers.
 update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
 where acknowledged_at is null and kind = ?1 returning number

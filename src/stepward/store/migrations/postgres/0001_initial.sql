@@ -46,19 +46,19 @@ create table {schema}.task (
         ((finished_at is not null) = (state in ('processed', 'undone', 'cancelled', 'error')))
 ) with (fillfactor = 70);
 
--- What Schedulers claim.
+-- Tasks that Schedulers claim.
 create index task_claimable on {schema}.task (workflow, version, priority desc, uid)
     where locked_by is null and wake_at is null and state in ('pending', 'undoing');
--- What becomes claimable with time.
+-- Tasks that become claimable at wake_at.
 create index task_waking on {schema}.task (wake_at)
     where locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing');
 create index task_held on {schema}.task (locked_by) where locked_by is not null;
 create index task_deadline on {schema}.task (complete_by)
     where complete_by is not null and finished_at is null and state <> 'undoing';
--- What operators list; tasks that are being processed are found by their owner.
+-- Tasks that operators list by state; tasks in processing are found by their owner.
 create index task_listed on {schema}.task (state, uid)
     where state not in ('processing', 'processed', 'undone', 'cancelled');
--- What retention deletes.
+-- Tasks that retention deletes.
 create index task_finished on {schema}.task (finished_at) where finished_at is not null and state <> 'error';
 
 create table {schema}.step (
@@ -95,8 +95,8 @@ create table {schema}.step (
 -- A step is watched only while it runs; its condition names no column that an unwatched step's end changes.
 create index step_watched on {schema}.step (complete_by) where watched;
 
--- Numbers are never used again. Owners read on from the last number that they have seen; as transactions do not commit
--- in the order of their numbers, xid tells which rows a former look could not see yet.
+-- Numbers are never reused. Owners read on after the last number that they have seen; as transactions do not commit
+-- in the order of their numbers, xid shows which rows an earlier snapshot could not see.
 create table {schema}.inbox (
     number bigint generated always as identity primary key,
     task text collate "C" not null,
@@ -134,7 +134,7 @@ create table {schema}.instance (
     constraint instance_dead check ((dead_at is null) = alive)
 ) with (fillfactor = 50);
 
--- One row: whoever would lead waits for whoever leads to commit.
+-- One row: a Supervisor that stands for election waits until the leader's transaction ends.
 create table {schema}.leadership (
     seat integer primary key check (seat = 1),
     instance text not null,
@@ -202,7 +202,7 @@ create table {schema}.message (
 
 create index message_queue on {schema}.message (queue, taken_until, token);
 
--- Messages that nobody can use, with the reason, until an operator puts them back or throws them away.
+-- Messages that cannot be processed, with the reason, until an operator puts them back or discards them.
 create table {schema}.dead_letter (
     number bigint generated always as identity primary key,
     queue text not null,
@@ -212,7 +212,7 @@ create table {schema}.dead_letter (
     buried_at float8 not null
 );
 
--- Recurring tasks: the next nominal time of each is fired once, by whoever leads.
+-- Schedules of recurring tasks: the leading Supervisor fires each nominal time once.
 create table {schema}.schedule (
     name text collate "C" not null primary key,
     workflow text not null,
@@ -230,7 +230,7 @@ create table {schema}.schedule (
 
 create index schedule_due on {schema}.schedule (next_at) where paused_at is null and next_at is not null;
 
--- Ends a statement whose parts did not all apply, so that nothing of it stands.
+-- Raises an error in a statement whose parts did not all apply, so that it is rolled back as a whole.
 create function {schema}.miss(part text) returns float8 language plpgsql as $$
 begin
     raise exception using errcode = 'SW001', message = part;

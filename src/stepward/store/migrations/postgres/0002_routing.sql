@@ -1,10 +1,10 @@
--- How Agents are doing, and how all instances of one stand together.
+-- Health and capacity of Agents, and the state that all instances of an Agent share.
 
--- What an instance says of itself with each renewal: an Agent instance of its Agents, a Scheduler of what it asks.
+-- Reports that come with each renewal: health of its Agents from an Agent instance, demand from a Scheduler.
 alter table {schema}.instance add column health text not null default '[]';
 alter table {schema}.instance add column demand text not null default '{}';
 
--- Every Agent that was ever served. An open breaker lets nothing pass until asks_at; then probe_by finds out.
+-- Every Agent that was ever served. An open breaker stops all calls until asks_at; then the instance probe_by probes.
 create table {schema}.agent (
     name text collate "C" not null primary key,
     suspended_at float8,

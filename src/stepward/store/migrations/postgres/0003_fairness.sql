@@ -1,7 +1,7 @@
--- Tasks of one priority are claimed by their fairness keys in turn.
+-- Tasks of one priority are claimed in turns between their fairness keys.
 
 -- beside
--- What Schedulers claim: by leaps from key to key, and by age within each; no key is a key of its own.
+-- Tasks that Schedulers claim: the query seeks from key to key, and goes by age within a key; no key counts as a key.
 create index concurrently task_claimable_in_turn
     on {schema}.task (workflow, version, priority desc, (coalesce(fairness_key, '') collate "C"), uid)
     where locked_by is null and wake_at is null and state in ('pending', 'undoing');
@@ -10,5 +10,5 @@ create index concurrently task_claimable_in_turn
 drop index {schema}.task_claimable;
 alter index {schema}.task_claimable_in_turn rename to task_claimable;
 
--- What the tasks of a recurring one are kept fair by.
+-- The fairness key of the tasks of a schedule.
 alter table {schema}.schedule add column fairness_key text;

@@ -1,4 +1,4 @@
--- What is gone through in batches is found where the last batch ended.
+-- Indexes by which work in batches continues where the last batch ended.
 
 -- beside
 create index concurrently task_held_in_order on {schema}.task (locked_by, uid) where locked_by is not null;

@@ -1,5 +1,5 @@
--- Search: typed attributes of tasks, and a row for each of them and of the labels, which triggers keep: a program of
--- the version before goes on submitting tasks, and theirs are found as well.
+-- Search: typed attributes of tasks, and a row for each attribute and label, which triggers write: tasks that a program
+-- of the previous version submits are found as well.
 
 alter table {schema}.task add column attributes bytea not null default '{}';
 
@@ -17,7 +17,7 @@ create table {schema}.search (
 create index search_text on {schema}.search (name, text, created_at, task) where text is not null;
 create index search_number on {schema}.search (name, kind, number, created_at, task) where number is not null;
 
--- The type of the error of a task; null for one that nobody can read. PostgreSQL reads no NUL.
+-- The type of the error of a task; null if the error cannot be read. PostgreSQL reads no NUL.
 create function {schema}.error_type(error bytea) returns text language plpgsql immutable parallel safe as $$
 begin
     return case json_typeof(convert_from(error, 'UTF8')::json -> 'type')
@@ -26,7 +26,7 @@ exception when data_exception or feature_not_supported then
     return null;
 end $$;
 
--- What a task is found by: its labels and attributes; none where they cannot be read.
+-- The labels and attributes by which a task is found; none where they cannot be read.
 create function {schema}.searched(labels bytea, attributes bytea)
 returns table (name text, kind text, text text, number float8) language plpgsql stable parallel safe as $$
 begin
@@ -46,7 +46,7 @@ exception when data_exception or feature_not_supported then
     return;
 end $$;
 
--- As its owner: nobody else has to write into the table.
+-- Runs with the owner's rights, so that no other user needs to write into the table.
 create function {schema}.find_task() returns trigger language plpgsql security definer set search_path = pg_catalog as $$
 begin
     if tg_op <> 'INSERT' then

@@ -48,19 +48,19 @@ create table stepward_task (
 
 create unique index stepward_task_uid on stepward_task (uid);
 create unique index stepward_task_id on stepward_task (id);
--- What Schedulers claim.
+-- Tasks that Schedulers claim.
 create index stepward_task_claimable on stepward_task (workflow, version, priority desc, uid)
     where locked_by is null and wake_at is null and state in ('pending', 'undoing');
--- What becomes claimable with time.
+-- Tasks that become claimable at wake_at.
 create index stepward_task_waking on stepward_task (wake_at)
     where locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing');
 create index stepward_task_held on stepward_task (locked_by) where locked_by is not null;
 create index stepward_task_deadline on stepward_task (complete_by)
     where complete_by is not null and finished_at is null and state <> 'undoing';
--- What operators list; tasks that are being processed are found by their owner.
+-- Tasks that operators list by state; tasks in processing are found by their owner.
 create index stepward_task_listed on stepward_task (state, uid)
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled';
--- What retention deletes.
+-- Tasks that retention deletes.
 create index stepward_task_finished on stepward_task (finished_at)
     where finished_at is not null and state <> 'error';
 
@@ -100,7 +100,7 @@ create table stepward_step (
 create unique index stepward_step_key on stepward_step (task, run, key);
 create index stepward_step_watched on stepward_step (complete_by) where watched = 1 and state = 'running';
 
--- Numbers are never used again: owners read on from the last number that they have seen.
+-- Numbers are never reused: owners read on after the last number that they have seen.
 create table stepward_inbox (
     number integer primary key autoincrement,
     task text not null,

@@ -1,15 +1,15 @@
 -- Status events, submission queues with dead letters, and plans recorded at submission.
 
--- How many status events were told of the task: the sequence of the last one.
+-- The number of status events of the task, which is the sequence number of the last one.
 alter table stepward_task add column events integer not null default 0;
 
 -- The declared plan of a workflow, if it has one.
 alter table stepward_workflow add column plan blob;
 
--- How often a message was taken: one that is never settled is poison.
+-- How often a message was taken: a message that is taken too often is a dead letter.
 alter table stepward_message add column tries integer not null default 0;
 
--- Messages that nobody can use, with the reason, until an operator puts them back or throws them away.
+-- Messages that cannot be processed, with the reason, until an operator puts them back or discards them.
 create table stepward_dead_letter (
     number integer primary key autoincrement,
     queue text not null,
@@ -19,7 +19,7 @@ create table stepward_dead_letter (
     buried_at real not null
 ) strict;
 
--- Recurring tasks: the next nominal time of each is fired once, by whoever leads.
+-- Schedules of recurring tasks: the leading Supervisor fires each nominal time once.
 create table stepward_schedule (
     name text not null primary key,
     workflow text not null,

@@ -1,10 +1,10 @@
--- Tasks of one priority are claimed by their fairness keys in turn.
+-- Tasks of one priority are claimed in turns between their fairness keys.
 
--- What Schedulers claim: by leaps from key to key, and by age within each; no key is a key of its own.
+-- Tasks that Schedulers claim: the query seeks from key to key, and goes by age within a key; no key counts as a key.
 drop index stepward_task_claimable;
 create index stepward_task_claimable
     on stepward_task (workflow, version, priority desc, coalesce(fairness_key, ''), uid)
     where locked_by is null and wake_at is null and state in ('pending', 'undoing');
 
--- What the tasks of a recurring one are kept fair by.
+-- The fairness key of the tasks of a schedule.
 alter table stepward_schedule add column fairness_key text;

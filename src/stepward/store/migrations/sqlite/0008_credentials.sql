@@ -1,4 +1,4 @@
--- Who may act over HTTP: API tokens, and the sessions of browsers that signed in.
+-- Credentials over HTTP: API tokens, and sessions of browsers that signed in.
 
 create table stepward_credential (
     id text not null primary key,

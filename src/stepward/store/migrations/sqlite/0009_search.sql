@@ -1,5 +1,5 @@
--- Search: typed attributes of tasks, and a row for each of them and of the labels, which triggers keep: a program of
--- the version before goes on submitting tasks, and theirs are found as well.
+-- Search: typed attributes of tasks, and a row for each attribute and label, which triggers write: tasks that a program
+-- of the previous version submits are found as well.
 
 alter table stepward_task add column attributes blob not null default x'7b7d';
 

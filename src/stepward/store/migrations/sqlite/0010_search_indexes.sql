@@ -1,8 +1,8 @@
--- What listings go along: by state, workflow or type of error, each in the order of creation.
+-- Indexes of listings: by state, workflow or type of error, each in the order of creation.
 
 create index stepward_task_by_created on stepward_task (created_at, uid);
 create index stepward_task_by_workflow on stepward_task (workflow, created_at, uid);
--- Under its name, which programs of the version before ask for.
+-- Under the name that programs of the previous version use.
 drop index stepward_task_listed;
 create index stepward_task_listed on stepward_task (state, created_at, uid)
     where state <> 'processing' and state <> 'processed' and state <> 'undone' and state <> 'cancelled';

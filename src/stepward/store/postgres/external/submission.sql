@@ -1,7 +1,7 @@
 -- name: insert
--- New tasks with their planned steps and first events; for each that was new a row, and which server's database that
--- was, in the first column. Everything comes as one text, as not every driver has arrays. Ids in order, so that two who
--- insert the same ones cannot wait for each other.
+-- Inserts tasks with their planned steps and first status events. Returns a row for each task that was inserted, with
+-- the id of the server's database in the first column. All values come as one JSON text, because not every driver has
+-- arrays. Ids are inserted in order, so that two transactions cannot deadlock.
 with given as materialized (select cast(cast(:given as text) as json) as lists),
 made as (
     insert into {schema}.task ({task})
@@ -24,11 +24,11 @@ told as (
 select {here}, made.uid from (values (1)) as one left join made on true
 
 -- name: existing
--- Whether tasks that exist already are the same; what a later run began with says nothing of what was submitted.
+-- Returns whether tasks that exist are equal to those submitted; the input of a later run is not what was submitted.
 select v.place, t.uid, t.workflow = v.workflow and (t.run > 1 or t.input = decode(v.input, 'base64'))
 from json_to_recordset(cast(cast(:given as text) as json)) as v (place integer, id text, workflow text, input text)
 join {schema}.task as t on t.id = v.id
 
 -- name: here
--- Which database of which server this is.
+-- Returns the id of this server and database.
 select {here}

@@ -1,6 +1,6 @@
 -- name: note
--- What the code at work on attempts told last; what was told in an attempt before gives way to it. Steps that somebody
--- is changing at this moment are passed over, so that nobody waits for a word, and no word for anybody.
+-- Writes the latest progress of running attempts, which replaces the progress of an earlier attempt; returns the steps
+-- it could read. Steps that another transaction has locked are skipped, so that neither waits for the other.
 with seen as materialized (
     select s.task, s.run, s.key, v.progress, v.at,
         s.attempt = v.attempt and s.state = 'running'

@@ -1,6 +1,6 @@
 -- name: open_claim
--- The instance lives; and what slept until now is pending like the rest: the claim then goes by priority, turn and
--- age. What it waited for stays: a wait that goes on is told once.
+-- Returns the instance if it is alive, and makes sleeping tasks pending whose time has come, so that they are claimed
+-- by priority, fairness and age. What a task waited for stays, so that a wait that continues is reported once.
 with alive as materialized (
     select id from {schema}.instance where id = $1 and alive for share),
 due as materialized (
@@ -13,7 +13,7 @@ woken as (
 select id from alive
 
 -- name: wake
--- Make tasks claimable whose time has come.
+-- Makes sleeping tasks claimable whose time has come.
 update {schema}.task as t
 set state = case t.state when 'waiting' then 'pending' else t.state end, wake_at = null
 from (
@@ -22,12 +22,12 @@ from (
 where t.uid = due.uid
 
 -- name: claim
--- Take claimable tasks of one priority, the highest, for the instance: fairness keys take turns and go on behind the one
--- that was last ($6, by priority), oldest first within a key, past those that others are taking at this moment. Nothing
--- is taken below the priority $7, and there nothing of the keys $8. What it costs depends on what is taken, not on what
--- waits: it leaps from key to key, as far as turns are needed, and reads four times a key's part, for what is passed.
--- They are locked by their uids: the CASE hides that the index of claimable tasks would do. unstarted tells whose start
--- is to be told, more whether a claim that is not filled may find others.
+-- Claims tasks of the highest claimable priority for the instance. Fairness keys take turns, beginning after the key
+-- that was last at that priority ($6), oldest task first within a key; rows that other transactions have locked are
+-- skipped. No task below priority $7 is claimed, and at $7 none of the keys $8. The cost depends on what is claimed,
+-- not on what waits: the query seeks from key to key, and reads up to four times a key's share, because some rows may
+-- be skipped. Tasks are locked by their uids: the CASE keeps the planner from the index of claimable tasks. unstarted:
+-- whether the start of the task is to be reported; more: whether a claim that was not filled may find others.
 with recursive top as materialized (
     select s.workflow, s.version, found.priority
     from unnest($1::text[], $2::text[]) as s (workflow, version)
@@ -96,21 +96,21 @@ returning {t_task}, picked.round, picked.place, picked.unstarted, (
             limit 1) as lower)) as more
 
 -- name: tasks
--- Tasks; the caller leaves out those that the instance does not hold.
+-- Returns tasks; the caller leaves out those that the instance does not hold.
 select {task} from {schema}.task where uid = any($1::text[]) order by uid
 
 -- name: steps
--- The steps of tasks: the current run, or every run of one that is undoing.
+-- Returns the steps of tasks: of the current run, or of every run of a task that is undoing.
 select {s_step} from unnest($1::text[], $2::integer[], $3::integer[]) as wanted (task, first, last)
 join {schema}.step as s on s.task = wanted.task and s.run between wanted.first and wanted.last
 
 -- name: inbox
--- The inbox rows of tasks.
+-- Returns the inbox rows of tasks.
 select {inbox} from {schema}.inbox where task = any($1::text[]) order by number
 
 -- name: read_inbox
--- What came since for tasks that the instance holds, beside the state of the store that this look saw. Each row asks
--- for its task's owner, as rows are few and tasks held are many.
+-- Returns the inbox rows after a number for tasks that the instance holds, with the snapshot of this query. The owner
+-- is looked up row by row: the rows are few, the tasks held are many.
 select seen.snapshot, {i_inbox}
 from (select pg_current_snapshot()::text as snapshot) as seen
 left join lateral (
@@ -120,7 +120,8 @@ left join lateral (
 order by i.number
 
 -- name: read_inbox_since
--- What a former look could not see, whatever its number: transactions do not commit in the order of their numbers.
+-- Returns the rows that an earlier snapshot could not see, whatever their number: transactions do not commit in the
+-- order of their numbers.
 with news as materialized (
     select {i_inbox} from {schema}.inbox as i
     where i.xid >= pg_snapshot_xmin($4::text::pg_snapshot)
@@ -134,7 +135,7 @@ left join lateral (
 order by i.number
 
 -- name: next_wake
--- 0 while something is claimable, else the instant at which something will be.
+-- Returns 0 while a task is claimable, else the instant at which the next one becomes claimable.
 select case
     when (select uid from {schema}.task where {claimable} order by workflow, version, priority desc limit 1)
         is not null then 0.0::float8

@@ -1,8 +1,8 @@
 -- name: next
--- One more event of a task; its sequence.
+-- Counts one more status event of a task, and returns its sequence number.
 update {schema}.task set events = events + 1 where uid = $1 returning events
 
 -- name: put
--- Events at the end of their queues.
+-- Appends status events to their queues.
 insert into {schema}.message (queue, body, expires_at)
 select v.queue, v.body, $3 from unnest($1::text[], $2::bytea[]) with ordinality as v (queue, body, place) order by v.place

@@ -1,44 +1,45 @@
 -- name: fence
--- The instance lives, and whoever declares it dead waits until this commit is done.
+-- Returns the instance if it is alive, and keeps it from being declared dead until this transaction ends.
 select id from {schema}.instance where id = $1 and alive for share
 
 -- name: held
--- Those of the tasks that the instance holds; while it lives nobody else takes them away.
+-- Returns a row for each of the tasks that the instance holds; while it lives no other transaction releases them.
 select 1 from unnest($1::text[]) as wanted (uid)
 where (select t.locked_by from {schema}.task as t where t.uid = wanted.uid) = $2
 
 -- name: held_forward
--- The task, if the instance holds it and its undo has not begun; nor does it before the transaction has ended.
+-- Returns the task if the instance holds it and its undo has not begun, and keeps it so until the transaction ends.
 select 1 from {schema}.task where uid = $1 and locked_by = $2 and undo_to is null for share
 
 -- name: insert_task
--- New tasks, with ids in order: two who insert the same ones cannot wait for each other.
+-- Inserts tasks in the order of their ids, so that two transactions cannot deadlock; an id or uid that exists is an
+-- error.
 insert into {schema}.task ({task}) select * from unnest({task_arrays}) returning 1
 
 -- name: insert_task_compact
--- New tasks, of which nothing is known yet but what was submitted.
+-- Inserts tasks that have only what was submitted; the other columns are constants.
 insert into {schema}.task ({task_others}, {task_compact})
 select v.*, {task_values} from unnest({task_other_arrays}) as v returning 1
 
 -- name: insert_child
--- Children of tasks; the same child again changes nothing.
+-- Inserts child tasks; a child that exists is left as it is.
 insert into {schema}.task ({task}) select * from unnest({task_arrays}) on conflict (uid) do nothing
 
 -- name: insert_step
--- New steps.
+-- Inserts steps.
 insert into {schema}.step ({step}) select * from unnest({step_arrays}) returning 1
 
 -- name: insert_step_compact
--- New steps, of which nothing is known yet but what is asked.
+-- Inserts steps that have only their request; the other columns are constants.
 insert into {schema}.step ({step_others}, {step_compact})
 select v.*, {step_values} from unnest({step_other_arrays}) as v returning 1
 
 -- name: insert_planned
--- Planned steps; one that is there already is left alone.
+-- Inserts planned steps; a step that exists is left as it is.
 insert into {schema}.step ({step}) select * from unnest({step_arrays}) on conflict do nothing
 
 -- name: fill_step
--- Planned steps that the workflow asked for: each row becomes what an insert would have made.
+-- Fills planned steps that the workflow has reached: each row becomes what an insert would have made.
 update {schema}.step as s
 set {step_filled}
 from unnest({step_arrays}) as v ({step})
@@ -46,7 +47,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.state = 'not_sta
 returning 1
 
 -- name: finish
--- The outcomes of running attempts; an abandoned step keeps its state and records a late result once.
+-- Records the outcomes of running attempts; an abandoned step keeps its state and records a late outcome once.
 update {schema}.step as s
 set state = case s.state when 'running' then v.state else s.state end,
     output = v.output, error = v.error, in_doubt = v.in_doubt,
@@ -74,7 +75,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.atte
 returning 1
 
 -- name: deliver
--- The places of recorded outcomes in the order of delivery.
+-- Records the places of outcomes in the order of delivery.
 update {schema}.step as s set ordinal = v.ordinal, asked = v.asked
 from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::integer[])
     as v (task, run, key, ordinal, asked)
@@ -83,7 +84,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key
 returning 1
 
 -- name: dispatch
--- The start of next attempts.
+-- Starts the next attempts of steps.
 update {schema}.step as s
 set state = 'running', attempt = v.attempt, started_at = v.started_at, complete_by = v.complete_by, repeat_at = null,
     watched = false, deferred_at = null
@@ -94,7 +95,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key
 returning 1
 
 -- name: watch
--- Have the Supervisor look at running attempts; a complete-by only ever comes nearer.
+-- Makes the Supervisor watch running attempts; their complete-by never becomes later.
 update {schema}.step as s
 set watched = true, complete_by = least(s.complete_by, v.complete_by), error = coalesce(v.error, s.error),
     in_doubt = v.in_doubt, deferred_at = coalesce(v.deferred_at, s.deferred_at)
@@ -105,7 +106,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.atte
 returning 1
 
 -- name: move_step
--- Steps leave one state for another; an abandoned one may still record a late result.
+-- Moves steps from one state to another; an abandoned step may still record a late outcome.
 update {schema}.step as s
 set state = v.after, watched = false,
     finished_at = case v.after when 'abandoned' then s.finished_at else coalesce(s.finished_at, v.at) end
@@ -115,8 +116,9 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.state = v.before
 returning 1
 
 -- name: move_task
--- The new faces of tasks that the instance holds; at an end or a release the inbox must be as read, and nobody else may
--- have told of the task. Rows are met in the order of their uids; the CASE hides that their owner would find them.
+-- Moves tasks that the instance holds. At an end or a release their inbox must be as it was read, and no status event
+-- may have been added by another process. Rows are found by their uids: the CASE keeps the planner from the index of
+-- owners.
 update {schema}.task as t
 set state = v.after, locked_by = case when v.let_go then null else t.locked_by end,
     output = v.output, error = v.error, wake_at = v.wake_at, waits_for = v.waits_for,
@@ -133,34 +135,34 @@ where t.uid = v.uid and case when t.locked_by = $18 then true end and t.state = 
 returning 1
 
 -- name: touch_task
--- Owners tell more of tasks that do not move, or say by when what they do must be complete; nobody else may have told
--- since they read the rows.
+-- Counts new status events of tasks that do not move, or sets their complete-by; no status event may have been added by
+-- another process since the rows were read.
 update {schema}.task as t set events = coalesce(v.tells, t.events), complete_by = coalesce(v.complete_by, t.complete_by)
 from unnest($1::text[], $2::integer[], $3::integer[], $4::float8[]) as v (uid, told, tells, complete_by)
 where t.uid = v.uid and (v.told is null or t.events = v.told)
 returning 1
 
 -- name: set_attributes
--- The search attributes of tasks, as their code has set them; a trigger has their rows follow.
+-- Sets the search attributes of tasks; a trigger updates the rows of the search index.
 update {schema}.task as t set attributes = v.attributes
 from unnest($1::text[], $2::bytea[]) as v (uid, attributes)
 where t.uid = v.uid
 returning 1
 
 -- name: take_inbox
--- Inbox rows that are used up; by their numbers, as a task may have many.
+-- Deletes inbox rows that were processed, found by their numbers: a task may have many.
 delete from {schema}.inbox as i
 using unnest($1::bigint[], $2::text[]) as v (number, task)
 where i.number = v.number and i.task || '' = v.task
 returning 1
 
 -- name: clock
--- The server's clock.
+-- Returns the server's clock, in seconds since the epoch.
 select extract(epoch from clock_timestamp())::float8
 
 -- name: trim_steps
--- A bounded number of the steps of each task's former runs; on wish none that undo has to reach, must not go past or
--- has to name.
+-- Deletes a bounded number of the steps of each task's former runs; if asked, none that an undo has to reach, must stop
+-- at or has to name.
 delete from {schema}.step where ctid = any(array(
     select found.ctid
     from unnest($1::text[], $2::integer[], $3::integer[], $4::boolean[]) as v (task, first, last, keeps)
@@ -177,7 +179,7 @@ delete from {schema}.step where ctid = any(array(
         limit $5::integer) as found))
 
 -- name: trim_signals
--- A bounded number of the ids of the signals that came in each task's former runs.
+-- Deletes a bounded number of the signal ids of each task's former runs.
 delete from {schema}.signal_seen where ctid = any(array(
     select found.ctid
     from unnest($1::text[], $2::integer[]) as v (task, last)

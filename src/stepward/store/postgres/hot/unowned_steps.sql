@@ -1,6 +1,6 @@
 -- name: look
--- Watched running steps behind a place, and whether each is asked of one of the Agents (null: of any) while no live
--- instance holds its task. Each step asks for its task: the offset keeps the plan from beginning with the tasks.
+-- Returns watched running steps after a position, each with whether it is a request to one of the Agents (null: to any)
+-- while no live instance holds its task. The offset makes the planner look up each step's task.
 select s.complete_by, s.task, s.run, s.key,
     s.state = 'running' and s.kind in ('operation', 'undo') and s.deferred_at is null
     and ($5::text[] is null or s.agent = any($5::text[]))
@@ -15,10 +15,10 @@ from (
 order by s.complete_by, s.task, s.run, s.key
 
 -- name: tasks
--- Tasks by their uids.
+-- Returns tasks by their uids.
 select {task} from {schema}.task where uid = any($1::text[]) order by uid
 
 -- name: steps
--- Steps by task, run and key.
+-- Returns steps by task, run and key.
 select {s_step} from unnest($1::text[], $2::integer[], $3::text[]) as wanted (task, run, key)
 join {schema}.step as s on s.task = wanted.task and s.run = wanted.run and s.key = wanted.key

@@ -1,19 +1,19 @@
 -- name: line
--- Which cluster this is, and the WAL file that its primary writes; a standby writes none.
+-- Returns the cluster's id, and the WAL file that its primary writes; null on a standby.
 select system_identifier, case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) end
 from pg_control_system()
 
 -- name: waiting
--- How many commits of this user wait for a standby, and how many of them for longer than they should.
+-- Returns how many commits of this user wait for a standby, and how many of them for more than a second.
 select count(*), count(*) filter (where state_change < clock_timestamp() - interval '1 second')
 from pg_stat_activity where usename = current_user and wait_event = 'SyncRep'
 
 -- name: follow
--- Write a few bytes that mean nothing, so that this transaction's commit is one that waits for the standbys.
+-- Writes an empty message to the WAL, so that the commit of this transaction waits for the standbys.
 select pg_logical_emit_message(true, 'stepward', '')
 
 -- name: server
--- What the server says of itself and its settings, as they hold for this user.
+-- Returns the server's version, database, user, clock, connections and settings, as they apply to this user.
 select split_part(current_setting('server_version'), ' ', 1), current_database()::text, current_user::text,
     extract(epoch from clock_timestamp())::float8,
     (select coalesce(sum(numbackends), 0) from pg_stat_database)::integer,
@@ -26,6 +26,6 @@ select split_part(current_setting('server_version'), ' ', 1), current_database()
     current_setting('statement_timeout') <> '0' and current_setting('idle_in_transaction_session_timeout') <> '0'
 
 -- name: standbys
--- The standbys that are attached; without pg_monitor or the like only that there are some.
+-- Returns the attached standbys; without pg_monitor or a similar role only how many there are.
 select application_name, state, sync_state, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), flush_lsn), 0)::bigint
 from pg_stat_replication order by application_name, pid

@@ -1,5 +1,5 @@
 -- name: tops
--- Of each of the workflows (a JSON array of pairs), the highest priority that is claimable, if one from ?2 on is.
+-- Returns the highest claimable priority of each workflow (a JSON array of pairs), if it is at least ?2.
 select wanted.value ->> 0, wanted.value ->> 1, (
     select priority from stepward_task
     where {claimable} and workflow = wanted.value ->> 0 and version = wanted.value ->> 1 and priority >= ?2
@@ -7,8 +7,8 @@ select wanted.value ->> 0, wanted.value ->> 1, (
 from json_each(?1) as wanted
 
 -- name: ring
--- The first ?4 fairness keys that are claimable at one priority, from ?3 on: leaps from key to key, in whichever of the
--- workflows it stands.
+-- Returns the first ?4 fairness keys that are claimable at one priority, from ?3 on, by seeking from key to key over
+-- all the workflows.
 with recursive
 wanted (workflow, version) as materialized (select value ->> 0, value ->> 1 from json_each(?1)),
 ring (key) as (
@@ -30,17 +30,17 @@ ring (key) as (
 select key from ring where key is not null limit ?4
 
 -- name: line
--- The oldest claimable tasks of one workflow, priority and fairness key.
+-- Returns the oldest claimable tasks of one workflow, priority and fairness key.
 select rowid, uid from stepward_task
 where {claimable} and workflow = ?1 and version = ?2 and priority = ?3 and {key} = ?4 order by uid limit ?5
 
 -- name: unstarted
--- Those of the rows (a JSON array of rowids) whose start is to be told.
+-- Returns those of the rows (a JSON array of rowids) whose start is to be reported.
 select t.uid from json_each(?1) as wanted cross join stepward_task as t on t.rowid = wanted.value
 where t.reply_to is not null and t.started_at is null and t.state = 'pending'
 
 -- name: claim
--- Take the rows (a JSON array of rowids) for the instance.
+-- Claims the rows (a JSON array of rowids) for the instance.
 update stepward_task
 set locked_by = ?2, started_at = coalesce(started_at, ?3), complete_by = ?4,
     state = case state when 'undoing' then state else 'processing' end

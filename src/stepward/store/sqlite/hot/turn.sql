@@ -1,36 +1,36 @@
 -- name: held
--- How many of the tasks (a JSON array of uids) the instance holds.
+-- Returns how many of the tasks (a JSON array of uids) the instance holds.
 select count(*) from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
 where t.locked_by = ?2
 
 -- name: held_forward
--- The task, if the instance holds it and its undo has not begun.
+-- Returns the task if the instance holds it and its undo has not begun.
 select 1 from stepward_task where uid = ?1 and locked_by = ?2 and undo_to is null
 
 -- name: insert_task
--- A new task; misses nothing: an id or uid that exists is an error.
+-- Inserts a task; an id or uid that exists is an error.
 insert into stepward_task ({task}) values ({task_places})
 
 -- name: insert_child
--- A child of a task; the same child again changes nothing.
+-- Inserts a child task; a child that exists is left as it is.
 insert into stepward_task ({task}) values ({task_places}) on conflict (uid) do nothing
 
 -- name: insert_step
--- A new step.
+-- Inserts a step.
 insert into stepward_step ({step}) values ({step_places})
 
 -- name: insert_planned
--- A planned step; one that is there already is left alone.
+-- Inserts a planned step; a step that exists is left as it is.
 insert into stepward_step ({step}) values ({step_places}) on conflict do nothing
 
 -- name: fill_step
--- A planned step that the workflow asked for: the row becomes what an insert would have made.
+-- Fills a planned step that the workflow has reached: the row becomes what an insert would have made.
 update stepward_step
 set {step_filled}
 where task = ?1 and run = ?2 and key = ?3 and state = 'not_started' and input = x''
 
 -- name: finish
--- The outcome of a running attempt; an abandoned step keeps its state and records a late result once.
+-- Records the outcome of a running attempt; an abandoned step keeps its state and records a late outcome once.
 update stepward_step
 set state = case state when 'running' then ?5 else state end,
     output = ?6, error = ?7, in_doubt = ?8,
@@ -40,33 +40,33 @@ where task = ?1 and run = ?2 and key = ?3 and attempt = ?4
     and (state = 'running' or (state = 'abandoned' and finished_at is null))
 
 -- name: deliver
--- The place of a recorded outcome in the order of delivery.
+-- Records the place of an outcome in the order of delivery.
 update stepward_step set ordinal = ?4, asked = ?5
 where task = ?1 and run = ?2 and key = ?3 and ordinal is null and state in ('completed', 'failed')
 
 -- name: dispatch
--- The start of the next attempt.
+-- Starts the next attempt of a step.
 update stepward_step
 set state = 'running', attempt = ?4, started_at = ?5, complete_by = ?6, repeat_at = null, watched = 0,
     deferred_at = null
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 - 1 and state in ('not_started', 'to_repeat')
 
 -- name: watch
--- Have the Supervisor look at a running attempt; its complete-by only ever comes nearer.
+-- Makes the Supervisor watch a running attempt; its complete-by never becomes later.
 update stepward_step
 set watched = 1, complete_by = min(coalesce(complete_by, ?5), ?5), error = coalesce(?6, error),
     in_doubt = ?7, deferred_at = coalesce(?8, deferred_at)
 where task = ?1 and run = ?2 and key = ?3 and attempt = ?4 and state = 'running'
 
 -- name: move_step
--- A step leaves one state for another; an abandoned one may still record a late result.
+-- Moves a step from one state to another; an abandoned step may still record a late outcome.
 update stepward_step
 set state = ?5, watched = 0,
     finished_at = case ?5 when 'abandoned' then finished_at else coalesce(finished_at, ?6) end
 where task = ?1 and run = ?2 and key = ?3 and state = ?4
 
 -- name: move_task
--- The new face of a task that the instance holds; at an end or a release its inbox must be as read.
+-- Moves a task that the instance holds; at an end or a release its inbox must be as it was read.
 update stepward_task
 set state = ?3, locked_by = case when ?5 then null else locked_by end,
     output = ?6, error = ?7, wake_at = ?8, waits_for = ?9,
@@ -75,19 +75,20 @@ set state = ?3, locked_by = case when ?5 then null else locked_by end,
 where uid = ?1 and locked_by = ?16 and state = ?2 and (not ?5 or inbox = ?4)
 
 -- name: set_attributes
--- The search attributes of a task, as its code has set them; a trigger has their rows follow.
+-- Sets the search attributes of a task; a trigger updates the rows of the search index.
 update stepward_task set attributes = ?2 where uid = ?1
 
 -- name: complete_by
--- By when what the task does now must be complete, where nothing else of its row changes.
+-- Sets the complete-by of a task of which nothing else changes.
 update stepward_task set complete_by = ?2 where uid = ?1
 
 -- name: take_inbox
--- An inbox row that is used up.
+-- Deletes an inbox row that was processed.
 delete from stepward_inbox where number = ?1 and task = ?2
 
 -- name: trim_steps
--- A bounded number of the steps of former runs; with ?4 none that undo has to reach, must not go past or has to name.
+-- Deletes a bounded number of the steps of former runs; with ?4 none that an undo has to reach, must stop at or has to
+-- name.
 delete from stepward_step where rowid in (
     select rowid from stepward_step
     where task = ?1 and run between ?2 and ?3
@@ -98,6 +99,6 @@ delete from stepward_step where rowid in (
     limit ?5)
 
 -- name: trim_signals
--- A bounded number of the ids of the signals that came in former runs.
+-- Deletes a bounded number of the signal ids of former runs.
 delete from stepward_signal_seen where (task, name, id) in (
     select task, name, id from stepward_signal_seen where task = ?1 and ?2 > 0 and run <= ?3 and ?4 >= 0 limit ?5)

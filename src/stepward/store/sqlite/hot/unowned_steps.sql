@@ -1,6 +1,6 @@
 -- name: look
--- Watched running steps behind a place, and whether each is asked of an Agent (?5: a JSON array, or null for any) while
--- no live instance holds its task.
+-- Returns watched running steps after a position, each with whether it is a request to one of the Agents (?5: a JSON
+-- array, or null for any) while no live instance holds its task.
 select s.complete_by, s.task, s.run, s.key,
     s.kind in ('operation', 'undo') and s.deferred_at is null
     and (?5 is null or s.agent in (select value from json_each(?5)))
@@ -13,10 +13,10 @@ where s.watched = 1 and s.state = 'running' and (s.complete_by, s.task, s.run, s
 order by s.complete_by, s.task, s.run, s.key limit ?6
 
 -- name: tasks
--- Tasks (a JSON array of uids).
+-- Returns tasks by their uids (a JSON array).
 select {t_task} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
 
 -- name: steps
--- Steps (a JSON array of task, run and key).
+-- Returns steps by task, run and key (a JSON array).
 select {s_step} from json_each(?1) as wanted cross join stepward_step as s
     on s.task = wanted.value ->> 0 and s.run = wanted.value ->> 1 and s.key = wanted.value ->> 2
