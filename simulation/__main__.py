@@ -13,9 +13,9 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from simulation.bugs import BUGS, planted
 from simulation.corpus import Corpus
 from simulation.cut import CALM, WHOLE, Cut
+from simulation.planted_bugs.bugs import BUGS, planted
 from simulation.run import Result, run_seed
 
 CHUNK = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simulation.faults import KINDS
+from simulation.environment.faults import KINDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,22 +12,23 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from simulation import approvals, orders, programs, workload
+from simulation.application import approvals, orders, workload
+from simulation.application.workload import ENOUGH
 from simulation.cut import WHOLE, Cut, CutParts
-from simulation.fence import real_world_forbidden
-from simulation.floods import Flood
-from simulation.history import TaskRow, watched
-from simulation.laboratory import Experiment, Laboratory
-from simulation.loop import BrokenOff, SimulationLoop, Stalled
-from simulation.menders import Menders
-from simulation.nemesis import Nemesis
-from simulation.people import People
-from simulation.posting import Posting
-from simulation.replays import Replays
+from simulation.environment.fence import real_world_forbidden
+from simulation.environment.loop import BrokenOff, SimulationLoop, Stalled
+from simulation.environment.nemesis import Nemesis
+from simulation.environment.world import PROGRAMS, World
+from simulation.invariants.history import TaskRow, watched
+from simulation.invariants.replays import Replays
+from simulation.invariants.verdict import SeedVerdict
+from simulation.people.floods import Flood
+from simulation.people.menders import Menders
+from simulation.people.people import People
+from simulation.people.posting import Posting
+from simulation.random_programs import programs
+from simulation.random_programs.laboratory import Experiment, Laboratory
 from simulation.trace import FLAG_TURNED
-from simulation.verdict import SeedVerdict
-from simulation.workload import ENOUGH
-from simulation.world import PROGRAMS, World
 from stepward.errors import StoreError, TransportError
 from stepward.host import Roles
 from stepward.model import stopped_tasks

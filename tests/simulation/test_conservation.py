@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.conservation import Conservation
-from simulation.history import Change, LetterRow, MessageRow, Mirror, OrderRow
+from simulation.invariants.conservation import Conservation
+from simulation.invariants.history import Change, LetterRow, MessageRow, Mirror, OrderRow
 
 QUEUE = "submissions.simulated.orders"
 BODY = b'{"specversion":"1.0","id":"queued-m","source":"/tests","type":"order","data":{}}'

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulation.deployments import ADDED, DEPLOYMENTS, asks, worlds_of
+from simulation.application.deployments import ADDED, DEPLOYMENTS, asks, worlds_of
 
 PLAN = ["sequence", ["operation", "pay.charge", 1, False], ["sleep", 1.0]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
-from simulation.history import Act, Change, OrderRow, triggers, watched
+from simulation.invariants.history import Act, Change, OrderRow, triggers, watched
 from stepward.store.sqlite.engine.connection import Connection
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simulation.loop import LANE, ProcessLane, SimulationLoop, Stalled
+from simulation.environment.loop import LANE, ProcessLane, SimulationLoop, Stalled
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simulation.history import Act, Change, Mirror, StepRow
-from simulation.rules import Rules
+from simulation.invariants.history import Act, Change, Mirror, StepRow
+from simulation.invariants.rules import Rules
 from simulation.trace import Trace
 
 STEP = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, key="booked/1", attempt=2, generation=1)

@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from simulation.approvals import AGENT
-from simulation.faults import Rates
-from simulation.history import Change, Mirror, StepRow, TaskRow
-from simulation.loop import SimulationLoop
-from simulation.messages import Network
-from simulation.rules import Rules
+from simulation.application.approvals import AGENT
+from simulation.environment.faults import Rates
+from simulation.environment.loop import SimulationLoop
+from simulation.environment.messages import Network
+from simulation.invariants.history import Change, Mirror, StepRow, TaskRow
+from simulation.invariants.rules import Rules
 from simulation.trace import Trace
 from stepward.model.messages.requests import Request, idempotency_key, reply_queue
 

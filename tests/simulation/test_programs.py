@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from simulation.history import TaskRow
-from simulation.laboratory import Experiment, _differences
-from simulation.legal import end_of
-from simulation.programs import SETTLING_NAME, Program
+from simulation.invariants.history import TaskRow
+from simulation.random_programs.laboratory import Experiment, _differences
+from simulation.random_programs.legal import end_of
+from simulation.random_programs.programs import SETTLING_NAME, Program
 from simulation.run import run_seed
 from stepward.model.states import TaskState
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from simulation.planting import planted
+from simulation.planted_bugs.planting import planted
 from simulation.shrink import Shrinker, main, smallest
 
 SEED, BUG = 9, "result_of_child_lost"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import Change, InboxEntry, Mirror, StepRow, TaskRow
-from simulation.signals import SignalConservation
+from simulation.invariants.history import Change, InboxEntry, Mirror, StepRow, TaskRow
+from simulation.invariants.signals import SignalConservation
 
 FIRST = InboxEntry(1, "t", "signal", "go", b"1")
 SECOND = InboxEntry(2, "t", "signal", "go", b"2")

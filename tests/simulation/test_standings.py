@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import AgentRow, Change, Mirror
-from simulation.standings import Standings
+from simulation.invariants.history import AgentRow, Change, Mirror
+from simulation.invariants.standings import Standings
 from simulation.trace import Trace
 
 CLOSED = AgentRow("pay", None, None, None, None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.history import Act, Change, Mirror, StepRow, TaskRow
-from simulation.rules import Rules
+from simulation.invariants.history import Act, Change, Mirror, StepRow, TaskRow
+from simulation.invariants.rules import Rules
 from simulation.trace import Trace
 
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", id="task", run=1, undo_to="undone")

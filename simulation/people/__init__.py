@@ -1,0 +1,1 @@
+"""Clients, readers and operators."""

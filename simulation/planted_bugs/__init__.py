@@ -1,0 +1,1 @@
+"""Planted bugs, and how one is planted into code that stays as it is."""

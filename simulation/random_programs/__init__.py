@@ -1,0 +1,1 @@
+"""Random workflows, the ends that they may have, and the clients that run them."""
