@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from stepward import StatusEvent
 from stepward.store.rules.audit_chain import FIRST_HASH, linked
-from torture.cluster import SCHEMA, PostgresPair
-from torture.intruder import STOLEN, Intrusion
-from torture.ledger import LedgerCall, LedgerEntry
-from torture.load import Load
-from torture.migrations import Migration, Standing
-from torture.snapshots import Snapshot
-from torture.trespass import Trespass
+from torture.application.ledger import LedgerCall, LedgerEntry
+from torture.application.load import Load
+from torture.faults.intruder import STOLEN, Intrusion
+from torture.faults.migrations import Migration, Standing
+from torture.faults.snapshots import Snapshot
+from torture.faults.trespass import Trespass
+from torture.servers.cluster import SCHEMA, PostgresPair
 
 T = TypeVar("T", bound=Struct)
 

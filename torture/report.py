@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from torture.books import Records
-from torture.faults import TortureFaults
+from torture.faults.faults import TortureFaults
 
 MOST_SHOWN = 30
 LONG_SECONDS = 180.0

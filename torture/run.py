@@ -14,18 +14,18 @@ from pathlib import Path
 import msgspec
 
 from torture import report
+from torture.application.load import Load
+from torture.application.side import ApplicationSide, Side
 from torture.books import Records
-from torture.broker import TorturedBroker, brokering
-from torture.clock_faults import ClockFaults
-from torture.cluster import PostgresPair
-from torture.faults import TortureFaults
-from torture.intruder import Intruder
-from torture.load import Load
-from torture.migrations import Migrations
-from torture.side import ApplicationSide, Side
-from torture.snapshots import Snapshots
-from torture.trespass import Trespassers
-from torture.versions import BEFORE, NEWEST, Known
+from torture.faults.clock_faults import ClockFaults
+from torture.faults.faults import TortureFaults
+from torture.faults.intruder import Intruder
+from torture.faults.migrations import Migrations
+from torture.faults.snapshots import Snapshots
+from torture.faults.trespass import Trespassers
+from torture.faults.versions import BEFORE, NEWEST, Known
+from torture.servers.broker import TorturedBroker, brokering
+from torture.servers.cluster import PostgresPair
 
 COUNTS = {"scheduler": 4, "supervisor": 2, "agent": 3, "submission": 1}
 FEW = {"scheduler": 1, "supervisor": 1, "agent": 1, "submission": 1}

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from torture.application.ledger import LedgerEntry
 from torture.books import HeardEvent, RecordedAlert, RecordedDecision, RecordedStep, RecordedTask, Records
-from torture.ledger import LedgerEntry
-from torture.trespass import Trespass
+from torture.faults.trespass import Trespass
 
 T = TypeVar("T")
 Plant = Callable[[Records], None]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from servers.clocks import LIBRARIES
-from torture.clocks import ShiftedClock
+from torture.servers.clocks import ShiftedClock
 
 ASK = "import sys, time\nfor line in sys.stdin: print(time.time(), flush=True)"
 NEAR = 0.5

@@ -10,12 +10,13 @@ import msgspec
 import pytest
 
 from tests.torture.test_oracle import RECORDED
-from torture import faults, report
+from torture import report
+from torture.application.keeper import ActorProcess
 from torture.books import Records
-from torture.cluster import PostgresPair
-from torture.faults import Chaos, TortureFaults
-from torture.keeper import ActorProcess
-from torture.witness import Witness
+from torture.faults import faults
+from torture.faults.faults import Chaos, TortureFaults
+from torture.faults.witness import Witness
+from torture.servers.cluster import PostgresPair
 
 
 class StandIn(ActorProcess):

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.torture.plants import PLANTS, Plant
+from torture.application.kinds import KINDS
 from torture.books import Records
-from torture.kinds import KINDS
 from torture.oracle import judge
 
 RECORDED = Path(__file__).with_name("books.json")

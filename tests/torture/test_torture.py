@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torture.cluster import clustered
 from torture.run import TorturePlan, torture
+from torture.servers.cluster import clustered
 
 pytestmark = pytest.mark.servers
 

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from stepward.model.states import TaskState
+from torture.application.kinds import KINDS, Stages
+from torture.application.ledger import LedgerEntry
 from torture.books import RecordedTask, Records
-from torture.kinds import KINDS, Stages
-from torture.ledger import LedgerEntry
 
 SLACK_SECONDS = 0.25
 """What lies between an Agent's last look at the clock and the service's own."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from stepward.model.states import TaskState
-from torture.application import SCHEDULE
+from torture.application.application import SCHEDULE
+from torture.application.kinds import KINDS
 from torture.books import Records
-from torture.kinds import KINDS
 
 MINUTE = 60.0
 TAKEN_BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepward.model.states import TaskState
+from torture.application.kinds import KINDS
 from torture.books import HeardEvent, RecordedStep, RecordedTask, Records
-from torture.kinds import KINDS
 
 FIRST = ["stepward.request.received", "stepward.task.started"]
 LAST = {TaskState.PROCESSED: "completed", TaskState.UNDONE: "undone", TaskState.ERROR: "failed"}

@@ -1,4 +1,4 @@
-"""``python -m torture.actor ROLE --tethered``: ``stepward ROLE`` on the application under torture.
+"""``python -m torture.application.actor ROLE --tethered``: ``stepward ROLE`` on the application under torture.
 
 A tethered process drains and ends when its standard input is closed, so that it does not outlive the torture.
 """
@@ -13,14 +13,14 @@ import threading
 
 from stepward.cli.main import main as stepward
 
-APPLICATION = "torture.application:app"
+APPLICATION = "torture.application.application:app"
 READY = "Ready"
 """What the line begins with that ``stepward`` prints once its actors are at work."""
 
 
 def main() -> None:
     """Read the command line, and run the actor until a signal ends it."""
-    parser = argparse.ArgumentParser(prog="python -m torture.actor", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m torture.application.actor", description=__doc__)
     parser.add_argument("role", choices=["scheduler", "agent", "supervisor", "submission"])
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")
     given = parser.parse_args()

@@ -11,10 +11,10 @@ from functools import partial
 import asyncpg
 from msgspec import Struct
 
-from torture.broker import APPLICATION, NARROW, TorturedBroker
-from torture.cluster import SCHEMA, PostgresPair
-from torture.faults import Chaos, TortureFaults
-from torture.narrow import BROKEN, OWN, Narrow, WireEventFields, narrow
+from torture.faults.faults import Chaos, TortureFaults
+from torture.faults.narrow import BROKEN, OWN, Narrow, WireEventFields, narrow
+from torture.servers.broker import APPLICATION, NARROW, TorturedBroker
+from torture.servers.cluster import SCHEMA, PostgresPair
 
 STOLEN = "stolen"
 """What its replies say was done."""

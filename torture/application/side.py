@@ -12,16 +12,16 @@ from pathlib import Path
 import asyncpg
 
 from stepward import Client, Queues
-from torture.application import NAME, SCHEDULE
+from torture.application.application import NAME, SCHEDULE
+from torture.application.keeper import ProcessKeeper
+from torture.application.load import Load
 from torture.books import Records, gather, next_nominal
-from torture.broker import TorturedBroker
-from torture.cluster import SCHEMA, PostgresPair
-from torture.keeper import ProcessKeeper
-from torture.load import Load
-from torture.migrations import standing
+from torture.faults.migrations import standing
+from torture.faults.versions import VARIABLE, Known
+from torture.faults.witness import Witness
 from torture.oracle import judge
-from torture.versions import VARIABLE, Known
-from torture.witness import Witness
+from torture.servers.broker import TorturedBroker
+from torture.servers.cluster import SCHEMA, PostgresPair
 
 LOOK_SECONDS = 0.5
 REST_SECONDS = 240.0

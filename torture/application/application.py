@@ -22,8 +22,8 @@ from stepward import (
     workflow,
 )
 from stepward.workflow.definition import Workflow
-from torture.clocks import mend_sleep
-from torture.versions import know
+from torture.faults.versions import know
+from torture.servers.clocks import mend_sleep
 
 NAME = "torture"
 QUEUE = "orders"

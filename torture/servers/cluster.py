@@ -15,7 +15,7 @@ import asyncpg
 
 from servers.postgres import Pair, paired
 from servers.postgres.server import Server
-from torture.clocks import RIGHT, ShiftedClock
+from torture.servers.clocks import RIGHT, ShiftedClock
 
 SETTINGS = {"max_connections": "250"}
 SCHEMA = "stepward_torture"

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from torture.cluster import PostgresPair
-from torture.keeper import ActorProcess
-from torture.witness import PAST_LEASE, Witness
+from torture.application.keeper import ActorProcess
+from torture.faults.witness import PAST_LEASE, Witness
+from torture.servers.cluster import PostgresPair
 
 PAUSE_SECONDS = (0.3, 2.0)
 HOLD_SECONDS = (2.0, 5.0)

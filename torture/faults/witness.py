@@ -7,9 +7,9 @@ from typing import Any
 import asyncpg
 import httpx
 
-from torture.application import LEASE
-from torture.cluster import SCHEMA, PostgresPair
-from torture.keeper import ActorProcess
+from torture.application.application import LEASE
+from torture.application.keeper import ActorProcess
+from torture.servers.cluster import SCHEMA, PostgresPair
 
 RECENT_SECONDS = 1.0
 HELD = f"""

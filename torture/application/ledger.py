@@ -1,5 +1,5 @@
 """The remote service: a process of its own that acts once per key, refuses what was undone before, and writes down
-in which order all of it happened: ``python -m torture.ledger FILE --port PORT``."""
+in which order all of it happened: ``python -m torture.application.ledger FILE --port PORT``."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _call(request: Request, body: dict[str, Any]) -> tuple[float, int]:
 
 def main() -> None:
     """Read the command line, and serve until ended."""
-    parser = argparse.ArgumentParser(prog="python -m torture.ledger", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m torture.application.ledger", description=__doc__)
     parser.add_argument("file", help="SQLite file of what the service did")
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--tethered", action="store_true", help="end when standard input is closed")

@@ -13,8 +13,8 @@ from pathlib import Path
 import asyncpg
 from msgspec import Struct
 
-from torture.cluster import SCHEMA, PostgresPair
-from torture.faults import Chaos, Strike, TortureFaults
+from torture.faults.faults import Chaos, Strike, TortureFaults
+from torture.servers.cluster import SCHEMA, PostgresPair
 
 HOLD_SECONDS = (5.0, 15.0)
 SLOW_SECONDS = (5.0, 12.0)

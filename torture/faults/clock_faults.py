@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import asyncpg
 
 from servers.clocks import LIBRARIES
-from torture.clocks import RATES, STEPS
-from torture.cluster import PostgresPair
-from torture.faults import Chaos, TortureFaults
-from torture.witness import Witness
+from torture.faults.faults import Chaos, TortureFaults
+from torture.faults.witness import Witness
+from torture.servers.clocks import RATES, STEPS
+from torture.servers.cluster import PostgresPair
 
 ROLES = ("scheduler", "agent", "supervisor", "submission")
 BACK_SECONDS = (3.0, 6.0)

@@ -11,8 +11,8 @@ from stepward import Client, Queues, StatusEvent
 from stepward.client import session_of
 from stepward.errors import Refused, StoreError, TaskNotFound, TransportError
 from stepward.model.states import TASK_ENDS, TaskState
-from torture.application import QUEUE, REPLIES
-from torture.kinds import KINDS
+from torture.application.application import QUEUE, REPLIES
+from torture.application.kinds import KINDS
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from servers.keeper.process import ROOT
-from torture.actor import READY
-from torture.faults import Chaos
+from torture.application.actor import READY
+from torture.faults.faults import Chaos
 
 ROLES = ("scheduler", "agent", "submission")
 REFUSED = 2
@@ -51,7 +51,7 @@ class Trespassers:
         out, errors = (self._folder / f"trespasser.{end}" for end in ("out", "log"))
         with out.open("wb") as told, errors.open("wb") as complained:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "stepward", role, "torture.application:app"),
+                *(sys.executable, "-m", "stepward", role, "torture.application.application:app"),
                 cwd=ROOT,
                 stdout=told,
                 stderr=complained,

@@ -16,12 +16,12 @@ import asyncpg
 from msgspec import Struct
 
 from servers.keeper.process import ROOT
-from torture.cluster import SCHEMA, PostgresPair
-from torture.faults import Chaos, TortureFaults
-from torture.snapshots import Snapshots
-from torture.versions import Known
+from torture.faults.faults import Chaos, TortureFaults
+from torture.faults.snapshots import Snapshots
+from torture.faults.versions import Known
+from torture.servers.cluster import SCHEMA, PostgresPair
 
-COMMAND = ("-m", "stepward", "migrate", "torture.application:app")
+COMMAND = ("-m", "stepward", "migrate", "torture.application.application:app")
 VERSION = f"select value::integer from {SCHEMA}.meta where key = 'schema_version'"
 STANDING = f"""
 select ({VERSION}), (select count(*) from {SCHEMA}.meta where key = 'schema_part'),

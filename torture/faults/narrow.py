@@ -16,7 +16,7 @@ from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from torture.broker import APPLICATION, NARROW, TorturedBroker
+from torture.servers.broker import APPLICATION, NARROW, TorturedBroker
 
 ROOT = f"stepward.{APPLICATION}"
 STREAM = f"STEPWARD_{APPLICATION}"

@@ -21,7 +21,7 @@ from servers import nats, rabbitmq
 from stepward.transport.broker.names import BrokerNames
 
 KINDS = ("nats", "rabbitmq")
-PAGE = Path(__file__).parents[1] / "docs" / "deployment.md"
+PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
 APPLICATION, NARROW, ALL = "torture", "visits", "trusted"
 """The application, the Agent whose login is narrow, and the login of all other processes, which has every right."""
 PASSWORDS = {NARROW: "SECRET-2", ALL: "SECRET-ALL"}

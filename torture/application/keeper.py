@@ -11,8 +11,8 @@ from pathlib import Path
 
 from servers.keeper.process import Process, ProcessDied, Upkeep
 from servers.ports import free_port
-from torture.actor import READY
-from torture.clocks import ShiftedClock
+from torture.application.actor import READY
+from torture.servers.clocks import ShiftedClock
 
 START_TRIES = 3
 """Starts of a process before the faults begin."""
@@ -43,7 +43,7 @@ class ActorProcess(Process):
             most_failed_starts=MOST_RESTARTS,
             stop_seconds=END_SECONDS,
         )
-        super().__init__(name, "torture.actor", role, upkeep=upkeep)
+        super().__init__(name, "torture.application.actor", role, upkeep=upkeep)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if the process runs; what SIGKILL and SIGTERM end is started again."""
@@ -84,7 +84,7 @@ class ProcessKeeper:
         # The actors are given the ledger's address before the ledger starts: its port is chosen here.
         self._ledger = Process(
             "ledger",
-            *("torture.ledger", str(folder / "ledger.db")),
+            *("torture.application.ledger", str(folder / "ledger.db")),
             port=free_port(),
             upkeep=Upkeep(logs=folder, on_loss=self._lose),
         )

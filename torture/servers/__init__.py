@@ -1,0 +1,1 @@
+"""The servers under torture, and the clocks of every host."""
