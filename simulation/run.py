@@ -31,8 +31,8 @@ from simulation.random_programs.laboratory import Experiment, Laboratory
 from simulation.trace import FLAG_TURNED
 from stepward.errors import StoreError, TransportError
 from stepward.host import Roles
-from stepward.model import stopped_tasks
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.tasks import stopped_tasks
 from stepward.store import change_watcher
 from stepward.submission import message_ends, submitter
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import stepward
-from stepward.model.stopped_tasks import FIRST_RETRY, LONGEST_RETRY, WAITS_FOR
+from stepward.model.tasks.stopped_tasks import FIRST_RETRY, LONGEST_RETRY, WAITS_FOR
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.definition import Workflow
 from tests.workflow.play import Play

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import FROM, SETTLED, TOLD, DirectiveVerb, judge
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TASK_MOVES, TaskState
+from stepward.model.tasks.directives import FROM, SETTLED, TOLD, DirectiveVerb, judge
 
 OWNED = [TaskState.PROCESSING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING]
 

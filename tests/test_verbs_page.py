@@ -13,8 +13,8 @@ import stepward
 from stepward import Agent, App, workflow
 from stepward.cli.main import cli
 from stepward.client import session_of
-from stepward.model.directives import DirectiveVerb
 from stepward.model.messages.status_events import Told
+from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store.contract import Completion
 
 PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"

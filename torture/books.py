@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from stepward import StatusEvent
-from stepward.store.rules.audit_chain import FIRST_HASH, linked
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from torture.application.ledger import LedgerCall, LedgerEntry
 from torture.application.load import Load
 from torture.faults.intruder import STOLEN, Intrusion

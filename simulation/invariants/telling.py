@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from simulation.invariants.history import Change, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
 from stepward.errors import InvalidPayload
-from stepward.model import stopped_tasks
 from stepward.model.messages.cloudevents import decode_event
 from stepward.model.messages.status_events import OF_STATE, Told
 from stepward.model.states import TaskState
+from stepward.model.tasks import stopped_tasks
 
 REPLIES = "replies.simulated."
 """How the names of private response queues start; those of Schedulers' queues name an instance instead."""

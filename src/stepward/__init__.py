@@ -49,7 +49,7 @@ from stepward.http.asgi import AsgiApplication
 from stepward.model.current import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import StepState, TaskState
-from stepward.model.submit_options import SubmitOptions
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.store.contract import StepTransaction, TaskCount, Transaction

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 from tests.cli.conftest import Stepward
 from tests.cli.mending import WORKFLOWS
 

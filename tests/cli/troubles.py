@@ -6,7 +6,7 @@ import asyncio
 
 from stepward import App, TaskHandle
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 from tests.cli.mending import WORKFLOWS
 
 ENDED = {"waiting": TaskState.WAITING, "stopped": TaskState.WAITING, "suspended": TaskState.SUSPENDED}

@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Agent, App, TaskHandle, patched, wait_for, workflow
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 from stepward.workflow.definition import Workflow
 from tests.many.gate import PATIENCE
 from tests.store.postgres.worlds import Database

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from stepward.model.complete_by import of_steps
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
+from stepward.model.tasks.complete_by import of_steps
 
 
 def step(state: StepState, **fields: Any) -> Step:

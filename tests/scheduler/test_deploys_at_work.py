@@ -9,7 +9,7 @@ import pytest
 
 from stepward import StepFailed, TaskHandle, wait_for, workflow
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, hang, in_state, refuse, states, until
 

@@ -11,7 +11,7 @@ import pytest
 from stepward import StepFailed, TaskHandle, wait_for, workflow
 from stepward.errors import IllegalTransition
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import FIRST_RETRY, WAITS_FOR
+from stepward.model.tasks.stopped_tasks import FIRST_RETRY, WAITS_FOR
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, details, in_state, refuse, states, until, until_set
 

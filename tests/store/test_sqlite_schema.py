@@ -16,7 +16,7 @@ from stepward.model.agents import AgentStanding
 from stepward.model.records import Audit, DeadLetter, InboxKind, InboxRow, Instance, Role, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change
-from stepward.store.rules.audit_chain import FIRST_HASH, linked
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.engine.schema import migrations
 from tests.store.conformance.world import World

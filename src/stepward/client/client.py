@@ -16,10 +16,10 @@ from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.durations import Duration
 from stepward.errors import ScheduleNotFound
-from stepward.model.attributes import AttributeValue
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
-from stepward.model.submit_options import SubmitOptions
+from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules import timetable
 from stepward.store.contract import TaskCount, Transaction

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.effects import child_id, key_of
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
+from stepward.model.tasks.directives import DirectiveVerb, judge
 from stepward.store.contract import ClientStore, Directive
 from stepward.store.rules.directives.repair_rows import Repair
 from stepward.store.rules.directives.repairs import marking, resubmission

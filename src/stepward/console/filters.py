@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from stepward import durations
 from stepward.payload import readable
 from stepward.store.contract import MOST_COUNTED
-from stepward.views.acts import NAMES
+from stepward.views.actions.acts import NAMES
 from stepward.views.alerts import message_of
 from stepward.views.printable import clean
 from stepward.views.signs import LOOKS, Look, Tone

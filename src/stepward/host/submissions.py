@@ -10,7 +10,7 @@ from stepward.host.parts import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
-from stepward.model.submit_options import SubmitOptions
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
 
 

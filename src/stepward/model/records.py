@@ -34,7 +34,7 @@ class Task(Struct, kw_only=True, gc=False):
     """A JSON object: message, type, step, data, maybe_done, in_doubt."""
     locked_by: str | None = None
     complete_by: float | None = None
-    """When its present work must be complete; None while no instance works on it. See ``model/complete_by.py``."""
+    """When its present work must be complete; None without an owner. See ``model/tasks/complete_by.py``."""
     wake_at: float | None = None
     """The instant from which it can be claimed while ``waiting`` or ``pending`` (a delay); None: only with an inbox
     row."""
@@ -65,7 +65,7 @@ class Task(Struct, kw_only=True, gc=False):
     depth: int = 0
     """Its depth: how many ancestors it has."""
     attributes: bytes = b"{}"
-    """Typed values by which it is searched, as a JSON object; see ``model/attributes.py``."""
+    """Typed values by which it is searched, as a JSON object; see ``model/tasks/attributes.py``."""
 
 
 class Step(Struct, kw_only=True, gc=False):

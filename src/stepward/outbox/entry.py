@@ -13,7 +13,7 @@ from stepward.client import Options
 from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
-from stepward.model.attributes import NO_ATTRIBUTES, decoded, encoded
+from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
 from stepward.payload import check_size, decode, encode
 from stepward.workflow.definition import Workflow
 

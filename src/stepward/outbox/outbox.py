@@ -13,7 +13,7 @@ from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.errors import Refused, StepwardError
-from stepward.model.attributes import AttributeValue
+from stepward.model.tasks.attributes import AttributeValue
 from stepward.outbox.entry import written
 from stepward.outbox.tables import PUT, TABLE
 from stepward.payload import PAYLOAD_BYTES

@@ -10,9 +10,9 @@ from typing import Any, TypeVar, overload
 
 from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
-from stepward.model.attributes import AttributeValue
 from stepward.model.messages.cloudevents import CloudEvent, data_of
-from stepward.model.submit_options import SubmitOptions
+from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.store.contract import Transaction
 from stepward.workflow.definition import Workflow
 

@@ -24,10 +24,10 @@ from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
-from stepward.model.attributes import AttributeValue
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
-from stepward.model.submit_options import SubmitOptions
+from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.store.contract import TaskCount
 from stepward.store.transaction_scopes import NESTED
 from stepward.sync.handle import SyncTaskHandle

@@ -6,7 +6,7 @@ import json
 
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
-from stepward.views.errors import one_line
+from stepward.views.reasons.errors import one_line
 from stepward.views.times import relative
 
 LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})

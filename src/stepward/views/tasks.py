@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.client import TaskStatus
 from stepward.model.failures import titled
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 
 
 def note_of(task: TaskStatus) -> str:

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, TypeVar, overload
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidPayload, Refused
 from stepward.model.action import current_caller
-from stepward.model.attributes import SET_ATTRIBUTES, AttributeValue, encoded, merged
 from stepward.model.records import Task
+from stepward.model.tasks.attributes import SET_ATTRIBUTES, AttributeValue, encoded, merged
 from stepward.payload import decode
 from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME

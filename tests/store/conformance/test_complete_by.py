@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.model.complete_by import of_claim
 from stepward.model.states import TaskState
+from stepward.model.tasks.complete_by import of_claim
 from stepward.store.contract import Change, Store, Telling
 from tests.store.conformance.world import World, claimed, end, move, read, scheduler
 

@@ -25,7 +25,7 @@ from stepward.store.contract import (
     TaskMove,
     Watch,
 )
-from stepward.store.rules import completions
+from stepward.store.rules.steps import completions
 from tests.store.conformance.world import (
     DONE,
     FAILED,

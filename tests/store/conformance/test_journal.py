@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from stepward.model.records import Alert
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import KIND, WAITS_FOR, alert_details, stopped_error
+from stepward.model.tasks.stopped_tasks import KIND, WAITS_FOR, alert_details, stopped_error
 from stepward.store.contract import Change, Directive, Store
 from tests.store.conformance.world import SERVED, World, audit, claimed, ids, move, scheduler
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from stepward.model.records import Digest, Instance, Role, WorkflowRecord
 from stepward.model.states import TaskState
-from stepward.model.stopped_tasks import WAITS_FOR
+from stepward.model.tasks.stopped_tasks import WAITS_FOR
 from stepward.store.contract import Change, Store
 from tests.store.conformance.world import SERVED, START, World, claimed, ids, move, read, scheduler, until
 

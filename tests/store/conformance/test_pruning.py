@@ -7,7 +7,7 @@ import pytest
 from stepward.model.records import Alert, Audit
 from stepward.store.contract import Change, OldRecords, Store
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
-from stepward.store.rules.audit_chain import Verification
+from stepward.store.rules.audit.audit_chain import Verification
 from tests.store.conformance.world import World
 
 

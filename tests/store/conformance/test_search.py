@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stepward.model.attributes import encoded
 from stepward.model.states import TaskState
+from stepward.model.tasks.attributes import encoded
 from stepward.store.contract import Change, Store, TaskSearch
 from stepward.store.search.parser import parsed
 from tests.store.conformance.world import World, claimed, end, read, scheduler

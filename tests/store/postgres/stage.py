@@ -11,7 +11,7 @@ import pytest
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine import connection, query_catalogue
 from stepward.store.postgres.hot import turn
-from stepward.store.rules.audit_chain import FIRST_HASH, linked
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World
 from tests.store.postgres.gates import Gate, Meeting
 from tests.store.postgres.worlds import Database, SchemaPlace

@@ -9,7 +9,7 @@ import pytest
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed, Completion, Decision, Refusal, RefusalReason, StepMove
-from stepward.store.rules import completions
+from stepward.store.rules.steps import completions
 from tests.store.conformance.world import DONE, add_steps, audit, claimed, move, read, read_step, scheduler, step
 from tests.store.postgres.scenes import WELL, Owned
 from tests.store.postgres.stage import LEASE, staged, without

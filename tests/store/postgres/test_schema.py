@@ -10,7 +10,7 @@ from stepward.model.records import Audit
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change
 from stepward.store.postgres.schema import versions
-from stepward.store.rules.audit_chain import FIRST_HASH, linked
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from tests.store.conformance.world import World, add_steps, claimed, finish, scheduler, step
 from tests.store.postgres.worlds import Database
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from servers.postgres import versions
-from stepward.model.attributes import AttributeValue, encoded
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepState, TaskState
+from stepward.model.tasks.attributes import AttributeValue, encoded
 from stepward.store.contract import Change, Store, TaskSearch
 from stepward.store.search.parser import parsed
 from stepward.store.sqlite import SqliteStore

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
-from stepward.views.errors import attempts_of, one_line, told
 from stepward.views.printable import clean
+from stepward.views.reasons.errors import attempts_of, one_line, told
 
 MOST_STEPS = 5
 """Most steps whose attempts are shown, the latest ones."""

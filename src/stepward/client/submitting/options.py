@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
-from stepward.model.attributes import AttributeValue
+from stepward.model.tasks.attributes import AttributeValue
 
 
 class Options(Struct, frozen=True, kw_only=True):

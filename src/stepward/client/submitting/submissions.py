@@ -16,9 +16,9 @@ from stepward.client.submitting.validation import Id
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
-from stepward.model.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
+from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

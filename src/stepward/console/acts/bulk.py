@@ -18,7 +18,7 @@ from stepward.http.injected import RequestClient
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive
-from stepward.views.acts import taken_back
+from stepward.views.actions.acts import taken_back
 
 MOST = 100
 """Tasks of one form."""

@@ -25,13 +25,13 @@ from stepward.model.effects import child_id
 from stepward.model.plan import Plan
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
-from stepward.model.stopped_tasks import is_stopped
-from stepward.views.acts import PossibleAct, possible_acts, taken_back
-from stepward.views.cause import Cause, cause_of
-from stepward.views.choices import Choice
+from stepward.model.tasks.stopped_tasks import is_stopped
+from stepward.views.actions.acts import PossibleAct, possible_acts, taken_back
+from stepward.views.actions.choices import Choice
+from stepward.views.actions.next_actions import next_actions
 from stepward.views.graph import drawn
-from stepward.views.hindrances import Hindrance, hindrances
-from stepward.views.next_actions import next_actions
+from stepward.views.reasons.cause import Cause, cause_of
+from stepward.views.reasons.hindrances import Hindrance, hindrances
 from stepward.views.relatives import Family, family
 from stepward.views.steps import outcome_of
 from stepward.views.tasks import failures_of, stage_of

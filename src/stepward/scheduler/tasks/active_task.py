@@ -6,12 +6,12 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from stepward.model.complete_by import of_claim, of_steps
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.tasks.complete_by import of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import Change, Telling

@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from stepward.model.attributes import SET_ATTRIBUTES
 from stepward.model.effects import former_generations, key_of, needs_undo
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.messages.status_events import Told, ended_with
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.model.stopped_tasks import is_stopped, place_of
+from stepward.model.tasks.attributes import SET_ATTRIBUTES
+from stepward.model.tasks.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import child_tasks, record

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stepward.model.complete_by import is_too_far, latest_end, nearest, of_steps
 from stepward.model.messages.status_events import Told
 from stepward.model.records import Step
 from stepward.model.states import TaskState
+from stepward.model.tasks.complete_by import is_too_far, latest_end, nearest, of_steps
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance

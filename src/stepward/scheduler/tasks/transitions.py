@@ -7,13 +7,14 @@ from typing import Any
 import msgspec
 
 from stepward.errors import named
-from stepward.model import failures, stopped_tasks
-from stepward.model.complete_by import of_claim, of_steps
+from stepward.model import failures
 from stepward.model.containment import failure_of
 from stepward.model.effects import is_in_doubt, may_have_acted
 from stepward.model.messages.status_events import OF_STATE, Told, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
+from stepward.model.tasks import stopped_tasks
+from stepward.model.tasks.complete_by import of_claim, of_steps
 from stepward.payload import readable
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks import child_tasks

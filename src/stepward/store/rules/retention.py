@@ -11,7 +11,7 @@ from stepward.store.contract import (
     Outlived,
 )
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS
-from stepward.store.rules.audit_chain import PRUNED
+from stepward.store.rules.audit.audit_chain import PRUNED
 
 
 def purge_batch(found: Sequence[Any]) -> list[Outlived]:

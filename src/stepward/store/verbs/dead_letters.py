@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from stepward.model.records import DeadLetter
 from stepward.store import rows
-from stepward.store.rules import audits, queues
+from stepward.store.rules import queues
+from stepward.store.rules.audit import audits
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 from stepward.store.verbs.tasks import status_events

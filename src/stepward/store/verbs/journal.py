@@ -8,8 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
-from stepward.store.rules import audits
-from stepward.store.rules.audit_chain import FIRST_HASH, alert_values, audit_values, linked
+from stepward.store.rules.audit import audits
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 
 

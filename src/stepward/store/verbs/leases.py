@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from stepward.model import stopped_tasks
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
+from stepward.model.tasks import stopped_tasks
 from stepward.store.rules import supervision
 from stepward.store.verbs import agents, journal
 from stepward.store.verbs.connection import VerbClock, VerbConnection

@@ -8,7 +8,7 @@ from stepward.store import rows
 from stepward.store.contract import AuditedAct, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
-from stepward.store.rules.audit_chain import pruned_audit, pruned_part
+from stepward.store.rules.audit.audit_chain import pruned_audit, pruned_part
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 

@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from stepward.model.records import Schedule, Task
 from stepward.store import rows
-from stepward.store.rules.audits import schedule_audit
+from stepward.store.rules.audit.audits import schedule_audit
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import new_tasks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.errors import StepwardError
 from stepward.store.contract import OperatorStore
-from stepward.store.rules.audit_chain import Verification
+from stepward.store.rules.audit.audit_chain import Verification
 
 TRIES = 3
 """How often the audit is read while it is being pruned."""

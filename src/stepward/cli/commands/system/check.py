@@ -27,8 +27,8 @@ from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
 from stepward.store.opening import identify, inspect
-from stepward.views import standstill
 from stepward.views.printable import clean
+from stepward.views.reasons import standstill
 
 SETTING_COLUMNS = (
     Column(name="SETTING", least=12),

@@ -25,10 +25,10 @@ from stepward.cli.task_view.relatives import print_children
 from stepward.client import Client, TaskStatus, session_of
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.stopped_tasks import is_stopped
-from stepward.views.hindrances import Hindrance, hindrances
-from stepward.views.next_actions import next_actions
+from stepward.model.tasks.stopped_tasks import is_stopped
+from stepward.views.actions.next_actions import next_actions
 from stepward.views.printable import clean
+from stepward.views.reasons.hindrances import Hindrance, hindrances
 from stepward.views.relatives import family
 from stepward.views.tasks import failures_of, stage_of
 from stepward.views.times import full, took

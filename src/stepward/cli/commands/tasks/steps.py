@@ -11,7 +11,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
-from stepward.model.stopped_tasks import is_stopped
+from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.views.steps import LIVE, outcome_of
 from stepward.views.times import NOTHING, relative, took
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stepward.model.complete_by import of_claim
 from stepward.model.messages.status_events import Told
 from stepward.model.records import PRIORITIES, History, Task
+from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
 from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.rules.fairness import Turns, gone_on, passed_over

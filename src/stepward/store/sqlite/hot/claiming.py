@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from itertools import chain, zip_longest
 
-from stepward.model.complete_by import of_claim
 from stepward.model.messages.status_events import Told
 from stepward.model.records import Task
+from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
 from stepward.store.contract import Least
 from stepward.store.queries import load_queries

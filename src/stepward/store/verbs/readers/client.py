@@ -16,7 +16,8 @@ from stepward.store.contract import (
     Submitted,
     Tally,
 )
-from stepward.store.rules import audits, inbox_rules, refusals
+from stepward.store.rules import inbox_rules, refusals
+from stepward.store.rules.audit import audits
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection

@@ -8,7 +8,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
-from stepward.store.rules import completions
+from stepward.store.rules.steps import completions
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection

@@ -10,7 +10,8 @@ from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.messages.seal import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, Schedule, WorkflowRecord
 from stepward.store.contract import Post
-from stepward.store.rules import audits, supervision
+from stepward.store.rules import supervision
+from stepward.store.rules.audit import audits
 from stepward.store.verbs import agents, journal, leases, recurring
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart

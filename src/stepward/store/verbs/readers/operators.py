@@ -20,7 +20,7 @@ from stepward.store.contract import (
     TaskCount,
     TaskSearch,
 )
-from stepward.store.rules import audits
+from stepward.store.rules.audit import audits
 from stepward.store.search.conditions import Condition
 from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, overview, pruning, recurring
 from stepward.store.verbs import connection as ask

@@ -9,8 +9,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows
 from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
-from stepward.store.rules import audits, supervision
-from stepward.store.rules.expiry import Expiry, ExpiryCursor, ExpirySeen
+from stepward.store.rules import supervision
+from stepward.store.rules.audit import audits
+from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal, pruning, recurring
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import astuple
 
-from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TaskState
+from stepward.model.tasks.directives import DirectiveVerb, judge
 from stepward.store import rows
 from stepward.store.contract import Directive, Post
-from stepward.store.rules import audits
+from stepward.store.rules.audit import audits
 from stepward.store.rules.directives import repairs, rewinding
 from stepward.store.rules.directives.repair_rows import Repair
 from stepward.store.verbs import journal

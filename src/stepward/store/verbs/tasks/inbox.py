@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import DirectiveVerdict, judge
 from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.model.stopped_tasks import place_of
+from stepward.model.tasks.directives import DirectiveVerdict, judge
+from stepward.model.tasks.stopped_tasks import place_of
 from stepward.store.contract import Post
 from stepward.store.rows import task as task_of
-from stepward.store.rules import audits, inbox_rules
+from stepward.store.rules import inbox_rules
+from stepward.store.rules.audit import audits
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.tasks import status_events

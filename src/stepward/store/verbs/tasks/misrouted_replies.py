@@ -9,8 +9,8 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
-from stepward.store.rules import late_replies
-from stepward.store.rules.audits import late_reply_audit
+from stepward.store.rules.audit.audits import late_reply_audit
+from stepward.store.rules.steps import late_replies
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from stepward.store import rows
 from stepward.store.contract import UnownedSteps, WatchedPlace
-from stepward.store.rules.unowned_steps import collected, wanted_steps
+from stepward.store.rules.steps.unowned_steps import collected, wanted_steps
 from stepward.store.verbs.connection import VerbConnection
 
 

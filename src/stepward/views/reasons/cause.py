@@ -11,7 +11,7 @@ from stepward.model import failures
 from stepward.model.failures import titled
 from stepward.model.records import Step
 from stepward.model.states import StepState, TaskState
-from stepward.views.errors import attempts_of, one_line, told
+from stepward.views.reasons.errors import attempts_of, one_line, told
 from stepward.views.tasks import note_of
 
 

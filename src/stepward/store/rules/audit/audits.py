@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from stepward.model import stopped_tasks
 from stepward.model.credentials import Credential
 from stepward.model.messages.requests import Reply
 from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
+from stepward.model.tasks import stopped_tasks
 from stepward.store.contract import (
     Directive,
     Post,

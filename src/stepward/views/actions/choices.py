@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from stepward.client import TaskStatus
 from stepward.model import failures
-from stepward.model.directives import TRIED
 from stepward.model.effects import undo_key
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.model.stopped_tasks import is_stopped
+from stepward.model.tasks.directives import TRIED
+from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from stepward.durations import Duration
-from stepward.model.attributes import AttributeValue
+from stepward.model.tasks.attributes import AttributeValue
 
 
 class SubmitOptions(TypedDict, total=False):

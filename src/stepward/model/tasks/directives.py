@@ -12,7 +12,7 @@ from msgspec import Struct
 from stepward.errors import IllegalTransition
 from stepward.model.records import Task
 from stepward.model.states import TASK_MOVES, TaskState
-from stepward.model.stopped_tasks import is_stopped
+from stepward.model.tasks.stopped_tasks import is_stopped
 
 T = TaskState
 

@@ -11,8 +11,8 @@ from stepward.client.agents import AgentState, is_silent
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState
 from stepward.payload import readable
-from stepward.views import standstill
 from stepward.views.agents import state_of
+from stepward.views.reasons import standstill
 
 HELD_UP = "held up"
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})

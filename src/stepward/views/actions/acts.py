@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from stepward.errors import IllegalTransition
-from stepward.model.directives import DirectiveVerb, judge
 from stepward.model.effects import needs_undo
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
+from stepward.model.tasks.directives import DirectiveVerb, judge
 
 ASKED = (DirectiveVerb.SUSPEND, DirectiveVerb.RESUME, DirectiveVerb.CANCEL, DirectiveVerb.UNDO)
 NAMES = {

@@ -1,0 +1,1 @@
+"""The audit: its chain of hashes, and the acts that it holds."""

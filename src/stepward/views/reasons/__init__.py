@@ -1,0 +1,1 @@
+"""Why tasks do not continue or have failed, in words."""
