@@ -28,7 +28,6 @@ MOST: dict[str, int] = {
     "src/stepward/agent": 10,
     "src/stepward/cli": 10,
     "src/stepward/client": 10,
-    "src/stepward/http": 60,
     "src/stepward/model": 10,
     "src/stepward/scheduler": 10,
     "src/stepward/store": 103,

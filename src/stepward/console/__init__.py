@@ -1,1 +1,1 @@
-"""The operator's web console: pages made at the server, behind the same choke point as the API."""
+"""The operator's web console: server-rendered pages behind the same choke point as the API."""

@@ -1,4 +1,4 @@
-"""How values look in pages: what a person or a service has written is escaped, and written out where it could hide."""
+"""Template filters: they escape text of persons and services, and make hidden characters visible."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stepward.views.signs import LOOKS, Look, Tone
 from stepward.views.times import NOTHING, clock, instant, relative, took
 
 LONGEST_PAYLOAD = 20_000
-"""Characters of a payload that a page shows; the API has it whole."""
+"""Most characters of a payload that a page shows; the API returns it whole."""
 UNKNOWN = Look("?", Tone.QUIET)
 
 
 def printable(value: object) -> object:
-    """What stands in ``{{ }}``: text without characters that would act or hide."""
+    """The value of ``{{ }}``: text with control and invisible characters escaped."""
     return value if not isinstance(value, str) or isinstance(value, Markup) else clean(value)
 
 
@@ -33,7 +33,7 @@ def lines(text: object) -> Markup:
 
 
 def state(word: str, note: str = "") -> Markup:
-    """A state: its sign, its word and its tone."""
+    """A state as its sign, word and tone."""
     look = LOOKS.get(word, UNKNOWN)
     text = word.replace("_", " ") + note
     return Markup('<span class="state t-{}"><span class="sign" aria-hidden="true">{}</span> {}</span>').format(
@@ -42,7 +42,7 @@ def state(word: str, note: str = "") -> Markup:
 
 
 def ago(at: float | None, now: float, focus: bool = False) -> Markup:
-    """How far away an instant is; the instant itself on hover, and on focus where ``focus`` is asked for."""
+    """The distance of an instant from now; the instant itself on hover, and on keyboard focus with ``focus``."""
     if at is None:
         return Markup('<span class="none">{}</span>').format(NOTHING)
     tab = Markup(' tabindex="0"') if focus else ""
@@ -52,12 +52,12 @@ def ago(at: float | None, now: float, focus: bool = False) -> Markup:
 
 
 def lasted(start: float | None, end: float | None, now: float) -> str:
-    """How long something took, or takes so far."""
+    """The duration from start to end, or so far."""
     return took(start, end, now)
 
 
 def count(number: int) -> str:
-    """A count; one that was not finished says so."""
+    """A count; a count that stopped at its bound is marked."""
     return f"{MOST_COUNTED:,}+" if number > MOST_COUNTED else f"{number:,}"
 
 
@@ -90,12 +90,12 @@ def task_href(id: str) -> str:
 
 
 def query(text: object) -> str:
-    """A text as a part of an address's query."""
+    """A text, quoted for the query of an address."""
     return quote(str(text), safe="")
 
 
 def middle(text: str, most: int = 44) -> str:
-    """Text with its middle left out where it is long: ids differ at both ends."""
+    """Text shortened in its middle, because ids differ at both ends."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
 
@@ -105,7 +105,7 @@ def clock_minute(at: float) -> str:
 
 
 def act_name(verb: str) -> str:
-    """An act as its button says it."""
+    """The label of an act's button."""
     return NAMES[verb]
 
 

@@ -1,4 +1,4 @@
-"""The flow of the last hour: what came and what ended in each minute, as stacked bars."""
+"""The chart of the last hour: tasks submitted and ended in each minute, as stacked bars."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stepward.store.contract import FlowCount
 BARS = 60
 SECONDS = 60.0
 KINDS = ("processed", "undone", "cancelled", "error")
-"""How tasks ended, from the bottom of a bar to its top."""
+"""Final states, from the bottom of a bar to its top."""
 HEIGHT = 100.0
-"""The height of the drawing; the widths are percent."""
+"""The height of the chart in pixels; widths are in percent."""
 LEAST_TOP = 4
 LEAST_HEIGHT = 1.5
 
@@ -29,7 +29,7 @@ class FlowPiece(NamedTuple):
 
 
 class FlowBar(Struct, frozen=True, kw_only=True):
-    """What happened within a minute."""
+    """The counts of one minute."""
 
     at: float
     left: float
@@ -37,30 +37,30 @@ class FlowBar(Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     pieces: list[FlowPiece]
     submitted_top: float | None
-    """Where the line of what was submitted stands; None where nothing was."""
+    """The position of the mark for submitted tasks; None if there were none."""
 
 
 class FlowChart(Struct, frozen=True, kw_only=True):
-    """The whole drawing."""
+    """The whole chart."""
 
     bars: list[FlowBar]
     top: int
-    """The figure at the upper edge."""
+    """The number at the upper edge."""
     totals: dict[str, int]
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came and nothing ended."""
+        """Whether no task was submitted or ended."""
         return not any(self.totals.values())
 
 
 def flow_since(now: float) -> float:
-    """When the first bar begins: bars stand for whole minutes."""
+    """The instant at which the first bar begins, at a whole minute."""
     return (now // SECONDS - (BARS - 1)) * SECONDS
 
 
 def flow_chart(found: Sequence[FlowCount], since: float) -> FlowChart:
-    """The drawing of what the store counted from ``since`` on."""
+    """The chart of the store's counts from ``since`` on."""
     counts: list[Counter[str]] = [Counter() for _ in range(BARS)]
     for each in found:
         if 0 <= each.bucket < BARS:
@@ -99,7 +99,7 @@ def _ended(counts: Counter[str]) -> int:
 
 
 def _round_up(number: int) -> int:
-    """The next figure of the form 1, 2, 4, 5 or 8 times a power of ten."""
+    """The next number of the form 1, 2, 4, 5 or 8 times a power of ten."""
     power = 1
     while True:
         for each in (1, 2, 4, 5, 8):

@@ -1,7 +1,8 @@
-"""What a form carries so that its act is meant: a token of this console, and what the page showed.
+"""Protection of forms: a token of this console, and the version of the page.
 
-The token is bound to who asks; without it a page of another site could make a browser act. The version is a digest of
-what the page was made from: where it has changed meanwhile, the act is refused, for it was decided on an old picture.
+The token is bound to the principal; without it a page of another site could make a browser send an act. The version is
+a digest of what the page was made from: if it has changed meanwhile, the act is refused, because it was decided on old
+data.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ class FormGuard:
         self._key = key
 
     def token(self, principal: Principal) -> str:
-        """The token of that principal's forms; that of a session, which is checked before any route, is its own."""
+        """The token of that principal's forms; for a session it is the session's CSRF token, which the choke point
+        checks."""
         if principal.csrf:
             return principal.csrf
         subject = f"{principal.sign_in}\0{principal.credential}\0{principal.name}"
         return hmac.new(self._key, subject.encode(), sha256).hexdigest()
 
     def check(self, principal: Principal, token: str) -> None:
-        """Raises HttpRefusal for a form that this console has not given to that principal.
+        """Raises HttpRefusal (403) for a form whose token was not issued to that principal.
 
-        No browser sends an API token by itself.
+        Principals with an API token are exempt: browsers never send one by themselves.
         """
         if principal.sign_in is SignIn.TOKEN:
             return
@@ -44,12 +46,12 @@ class FormGuard:
 
 
 def version_of(*parts: object) -> str:
-    """The digest of what a page shows."""
+    """The digest of the values that a page shows."""
     return blake2b(repr(parts).encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
 def task_version(task: Task, steps: Sequence[Step]) -> str:
-    """The digest of what an operator decides by: the task's state, its error, and where its steps stand."""
+    """The digest of what an operator decides by: the task's state and error, and the states of its steps."""
     return version_of(
         task.uid,
         task.run,

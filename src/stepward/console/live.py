@@ -1,4 +1,4 @@
-"""Word that the store has changed, as server-sent events; a page then fetches itself anew."""
+"""Change notifications of the store as server-sent events; a page then reloads its content."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from stepward.http.injected import RequestClient
 from stepward.http.problems import HttpRefusal
 
 RETRY_MILLISECONDS = 3_000
-"""How long a browser waits before it connects again."""
+"""Milliseconds before a browser reconnects."""
 
 
 @get("/live", permission=Permission.READ, media_type="text/event-stream")
 async def live(client: RequestClient, state: State) -> ServerSentEvent:
-    """Tell a page when there is something new, until what it signed in by is worth nothing any more."""
+    """Notifies a page of changes until its credential is no longer valid."""
     streams: Streams = state.streams
     if streams.open >= MOST_STREAMS:
         raise HttpRefusal(503, f"streams: expected at most {MOST_STREAMS}, found as many", headers={"Retry-After": "5"})

@@ -1,4 +1,4 @@
-"""News for the pages that are open: the store has changed."""
+"""Change notifications for open pages."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator
 from stepward.events import Hints
 
 LEAST_SECONDS = 2.0
-"""Least seconds between two pieces of news: a busy store would have every page drawn all the time."""
+"""Least seconds between two notifications, so that a busy store does not make every page reload all the time."""
 BEAT_SECONDS = 4.0
-"""Seconds between two signs of life to a page without news, and between two checks that it may go on."""
+"""Seconds between two keep-alive messages to a page, and between two checks of its credential."""
 
 
 async def news(hints: Hints, *, is_complete: bool) -> AsyncIterator[bool]:
-    """True each time that the store has changed, False as a sign of life.
+    """True each time that the store has changed, False as a keep-alive.
 
-    Hints are not complete within a process that runs the application's actors: its own changes give none. There each
-    sign of life is news.
+    Within a process that runs the application's actors, hints are not complete: its own changes produce none. There
+    every keep-alive is True.
     """
     stirred = asyncio.Event()
     hints.listen(stirred.set)

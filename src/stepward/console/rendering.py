@@ -1,4 +1,4 @@
-"""Pages from templates: everything is escaped, nothing of a page is a script or a style."""
+"""Rendering of templates: all values are escaped, and a page contains no inline script or style."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stepward.console.filters import FILTERS, printable
 
 
 def make_templates() -> Environment:
-    """The templates of the wheel."""
+    """The template environment of the package."""
     templates = Environment(
         loader=PackageLoader("stepward.console", "templates"),
         autoescape=True,

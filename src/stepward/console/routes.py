@@ -1,4 +1,4 @@
-"""The routes of the console, to be served by the application of the API."""
+"""The routes of the console, which the API's application serves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KEY_BYTES = 32
 
 
 def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
-    """All pages, acts and files; ``key`` signs the tokens of forms, a new one where none is given."""
+    """All pages, acts and files; ``key`` signs the tokens of forms, a random one by default."""
     console = Console(make_templates(), FormGuard(key or secrets.token_bytes(KEY_BYTES)))
     pages = Router(
         "/",

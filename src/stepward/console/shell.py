@@ -1,4 +1,4 @@
-"""What all pages share: the frame around them, the figures beside the menu, and how a page becomes an answer."""
+"""What all pages share: the frame, the counts beside the menu, and the conversion of a page into an answer."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from stepward.store.contract import Overview
 PageRequest = Request[Any, Any, Any]
 PageResponse = Response[str]
 LATE_FROM = 0.8
-"""The part of its time until the deadline from which a task needs a look."""
+"""The share of the time until its deadline from which a task counts as late."""
 KEPT_SECONDS = 1.0
-"""For so long the figures beside the menu are shown again without a look into the store."""
+"""Seconds for which the counts beside the menu are reused."""
 
 
 class MenuEntry(Struct, frozen=True):
-    """A line of the menu."""
+    """An entry of the menu."""
 
     path: str
     word: str
     needs: Permission
     figure: str = ""
-    """The field of the overview that is shown beside it."""
+    """The field of the overview that is shown beside the entry."""
 
 
 MENU = (
@@ -65,7 +65,7 @@ DONE = {
     "resume_schedule": "Resumed from its next nominal time on.",
     "remove_schedule": "Removed; the tasks that it made stay.",
 }
-"""What a page says after an act, by the word in its address."""
+"""The message of a page after an act, by the word in its address."""
 
 
 class _Kept(NamedTuple):
@@ -74,7 +74,7 @@ class _Kept(NamedTuple):
 
 
 class Console:
-    """What the console's pages share within a process."""
+    """The state that the console's pages share within a process."""
 
     def __init__(self, templates: Environment, guard: FormGuard) -> None:
         self.guard = guard
@@ -90,14 +90,14 @@ class Console:
         *,
         status: int = 200,
     ) -> PageResponse:
-        """The page of a template, in its frame."""
+        """The answer with a template in the frame."""
         frame = await self._frame(request, client)
         return self._answer(template, {**frame, **values}, status)
 
     def bare_page(
         self, template: str, values: Mapping[str, Any], *, status: int, headers: dict[str, str]
     ) -> PageResponse:
-        """A page without menu and figures: for those who are not signed in, and where the store is away."""
+        """The answer with a template without menu and counts: before sign-in, and while the store is unavailable."""
         return self._answer(template, {"menu": [], "principal": None, "root": "", **values}, status, headers)
 
     async def overview(self, client: ScopedClient) -> Overview:

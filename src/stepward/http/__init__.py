@@ -1,1 +1,1 @@
-"""The HTTP API, and who may use it; the console's pages are served by the same application."""
+"""The HTTP API and its access control; one application serves the API and the console's pages."""

@@ -1,4 +1,4 @@
-"""The ASGI application: routes behind the choke point, around one client."""
+"""The ASGI application: all routes behind the choke point, with one client."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from stepward.http.sign_in.openid import OpenIdProvider
 from stepward.http.sign_in.routes import SIGN_IN_ROUTES
 
 BODY_BYTES = 64 * 1024
-"""What a request's body may have beyond the payload that it carries."""
+"""Most bytes of a request's body in addition to the payload that it carries."""
 PAYLOAD_BYTES = 1024 * 1024
 
 
 class HttpApplication:
     """The API and the pages of one store, as an ASGI application.
 
-    Where it is mounted in another application, its client is opened with the first request; let the lifespan of the
-    outer one enter ``async with`` to have it closed.
+    Mounted in another application, it opens its client with the first request; the lifespan of the outer application
+    should enter ``async with``, so that the client is closed.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HttpApplication:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answers a request."""
         await self._choke_point(scope, receive, send)
 
     async def __aenter__(self) -> HttpApplication:
@@ -87,7 +87,7 @@ class HttpApplication:
 
 
 def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
-    """Every path with its methods, and the permission that it declares. Raises RuntimeError for one without."""
+    """Every path with its methods, and the permission that it declares. Raises RuntimeError for a route without one."""
     found = []
     for route in litestar.routes:
         if not isinstance(route, HTTPRoute):
@@ -125,7 +125,7 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
 
 
 def check_media_type(request: Request[Any, Any, Any]) -> None:
-    """Raises HttpRefusal (415) for a body that is no JSON by its own account."""
+    """Raises HttpRefusal (415) for a body whose Content-Type is not JSON."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     given = request.headers.get("content-type", "")
     if has_body and given.partition(";")[0].strip().lower() != "application/json":

@@ -1,4 +1,4 @@
-"""What of the ASGI application is public: it needs no package of the extra."""
+"""The public protocol of the ASGI application; this module needs no package of the extra."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AsgiApplication(Protocol):
         send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
         /,
     ) -> None:
-        """Answer a request."""
+        """Answers a request."""
         ...
 
     async def __aenter__(self) -> object: ...

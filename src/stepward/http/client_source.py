@@ -9,7 +9,7 @@ from stepward.client import Client
 
 
 class ClientSource:
-    """Opens a client with the first request, as a mounted application is not told when its server starts."""
+    """Opens a client with the first request, because a mounted application does not learn when its server starts."""
 
     def __init__(self, make: Callable[[], Client]) -> None:
         self._make = make
@@ -26,7 +26,7 @@ class ClientSource:
             return self._client
 
     async def close(self) -> None:
-        """Close the client, if one was opened."""
+        """Closes the client, if it was opened."""
         client, self._client = self._client, None
         if client is not None:
             await client.__aexit__(None, None, None)

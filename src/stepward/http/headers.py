@@ -1,4 +1,4 @@
-"""Headers that every answer carries: nothing inline runs, nothing is framed, nothing is guessed."""
+"""Security headers of every answer: no inline scripts, no framing, no content sniffing."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-"""A route may set one of them itself; what is not set is added."""
+"""Headers that are added to an answer unless its route sets them."""

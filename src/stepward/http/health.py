@@ -1,4 +1,4 @@
-"""``/livez`` and ``/readyz``, for whoever watches the process; nobody has to sign in, and nothing is told."""
+"""``/livez`` and ``/readyz`` for monitors: they need no sign-in and show nothing of the store."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stepward.http.access.permissions import Permission
 from stepward.http.client_source import ClientSource
 
 READY_SECONDS = 2.0
-"""How long the store may take to answer."""
+"""Seconds within which the store must answer."""
 NOBODY = ""
-"""What is looked up to see whether the store answers; nothing has that id."""
+"""A task id that no task has, looked up to check that the store answers."""
 
 
 @get("/livez", permission=Permission.PUBLIC, include_in_schema=False, media_type="text/plain")

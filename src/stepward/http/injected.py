@@ -1,4 +1,4 @@
-"""What a route or a page may ask for by the names of its parameters: ``client`` and ``principal``."""
+"""The dependencies that a route or a page may declare as parameters: ``client`` and ``principal``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from stepward.http.access.principals import Principal
 from stepward.http.access.scoped_client import ScopedClient
 
 RequestClient = NamedDependency[ScopedClient]
-"""The client in the name of whoever asks; the parameter is called ``client``."""
+"""The client that acts in the principal's name; the parameter is called ``client``."""
 RequestPrincipal = NamedDependency[Principal]
-"""Who asks; the parameter is called ``principal``."""
+"""The principal of the request; the parameter is called ``principal``."""

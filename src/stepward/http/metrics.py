@@ -1,4 +1,4 @@
-"""``/metrics``: the numbers of the store for Prometheus, read at most once a second."""
+"""``/metrics``: the store's gauges for Prometheus, read at most once a second."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stepward.http.injected import RequestClient
 from stepward.telemetry.store_metrics import CONTENT_TYPE, exposition
 
 FRESH_SECONDS = 1.0
-"""Seconds for which an answer is given again."""
+"""Seconds for which an answer is reused."""
 
 
 class Scrapes:
-    """The last answer, which scrapes within a second share."""
+    """Keeps the last answer, which scrapes within a second share."""
 
     def __init__(self) -> None:
         self._reading = asyncio.Lock()
@@ -25,7 +25,7 @@ class Scrapes:
         self._read_at = float("-inf")
 
     async def answer(self, client: Client) -> bytes:
-        """The metrics of the store. Raises StoreUnavailable."""
+        """The store's metrics as text. Raises StoreUnavailable."""
         async with self._reading:
             now = asyncio.get_running_loop().time()
             if now - self._read_at >= FRESH_SECONDS:
@@ -36,6 +36,6 @@ class Scrapes:
 
 @get("/metrics", permission=Permission.READ_ALL, include_in_schema=False)
 async def metrics(client: RequestClient, state: State) -> Response[bytes]:
-    """The numbers of the store in Prometheus' text format."""
+    """The store's metrics in Prometheus' text format."""
     scrapes: Scrapes = state.scrapes
     return Response(await scrapes.answer(client.unscoped), headers={"content-type": CONTENT_TYPE})

@@ -1,4 +1,4 @@
-"""Answers that tell what is wrong: problem documents as RFC 9457 has them."""
+"""Error answers as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ SENT_AS = {
     "last": "Last-Event-ID",
     "task_id": "id",
 }
-"""What parameters of routes are called in a request, where that is not their own name."""
+"""The names in a request of those route parameters that have another name in Python."""
 
 
 class FieldProblem(Struct, frozen=True):
-    """What is wrong with one field of a request."""
+    """An error of one field of a request."""
 
     field: str
     """``$.arguments[0]`` in the body, or the name of a parameter or header."""
@@ -82,7 +82,7 @@ STATUSES: tuple[tuple[type[StepwardError], int], ...] = (
     (TransportError, 503),
     (StepwardError, 409),
 )
-"""The first class that fits an error decides."""
+"""The status of each class of errors; the first class that matches is used."""
 
 
 class HttpRefusal(Exception):
@@ -104,12 +104,12 @@ def problem_of(status: int, detail: str, errors: list[FieldProblem] | None = Non
 
 
 def encoded(problem: Problem) -> bytes:
-    """A problem document as it is sent."""
+    """A problem document as JSON bytes."""
     return msgspec.json.encode(problem)
 
 
 def status_of(error: StepwardError) -> int:
-    """The status that stands for an error."""
+    """The status for an error."""
     return next(status for kind, status in STATUSES if isinstance(error, kind))
 
 

@@ -1,4 +1,4 @@
-"""Serving the application by uvicorn, with limits on what a connection may cost."""
+"""Serves the application with uvicorn, with limits on connections."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from stepward.http.asgi import AsgiApplication
 from stepward.http.start_rules import StartPlan
 
 CONNECTIONS = 2_000
-"""Connections beyond which requests are answered 503."""
+"""Most concurrent connections; further requests are answered 503."""
 KEEP_ALIVE_SECONDS = 5
 DRAIN_SECONDS = 5
-"""How long answers under way may take once the server is told to end; streams are cut off then."""
+"""Seconds that running answers may take after a signal; streams are cut off then."""
 
 
 class ConsoleServer(uvicorn.Server):
-    """Ends in good order at SIGTERM and SIGINT, and does not send itself the signal again."""
+    """Ends in good order at SIGTERM and SIGINT, and does not raise the signal again."""
 
     async def serve_until_signal(self) -> None:
-        """Serve; the second signal ends it at once."""
+        """Serves until a signal; a second signal ends it at once."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.handle_exit, number, None)
@@ -31,7 +31,7 @@ class ConsoleServer(uvicorn.Server):
 
 
 def serve(application: AsgiApplication, plan: StartPlan) -> bool:
-    """Serve until SIGTERM or SIGINT; False if the address could not be had."""
+    """Serves until SIGTERM or SIGINT; False if the address was not available."""
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     server = ConsoleServer(
         uvicorn.Config(

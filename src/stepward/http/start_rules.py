@@ -1,4 +1,4 @@
-"""Whether the console may be started at an address: on loopback at once, elsewhere behind TLS and authentication."""
+"""The conditions for starting the console: on loopback without more, elsewhere only with TLS and authentication."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from stepward.http.access.rules import AccessRules
 
 
 class ListenAddress(Struct, frozen=True, kw_only=True):
-    """Where the server listens."""
+    """The host and port that the server listens on."""
 
     host: str
     port: int
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this host reaches it."""
+        """Whether only this host can connect."""
         if self.host == "localhost":
             return True
         try:
@@ -29,7 +29,7 @@ class ListenAddress(Struct, frozen=True, kw_only=True):
 
 
 class StartPlan(Struct, frozen=True, kw_only=True):
-    """How somebody wants to start the console."""
+    """The settings to start the console with."""
 
     address: ListenAddress
     certificate: str | None = None
@@ -37,20 +37,21 @@ class StartPlan(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     url: str | None = None
     has_provider: bool = False
-    """Whether there is an OpenID provider to sign in at."""
+    """Whether an OpenID provider is set up."""
     has_tokens: bool = False
-    """Whether there is a live API token."""
+    """Whether a live API token exists."""
 
     @property
     def shown(self) -> str:
-        """Where browsers reach it."""
+        """The address at which browsers reach the console."""
         name = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
         scheme = "http" if self.certificate is None else "https"
         return self.url or f"{scheme}://{name}:{self.address.port}"
 
 
 def access_rules(plan: StartPlan) -> AccessRules:
-    """How requests are let in. Raises SettingsError for what would be open to others."""
+    """The access rules of a console with these settings. Raises SettingsError if other hosts could reach it without
+    TLS or authentication."""
     if (plan.certificate is None) != (plan.key is None):
         raise SettingsError("console: expected --tls-cert and --tls-key together, found one of them; give both")
     is_alone = plan.address.is_loopback and plan.proxy is None and plan.certificate is None

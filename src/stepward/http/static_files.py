@@ -1,4 +1,4 @@
-"""Files that pages load, read once when the application is made: no request reaches a file system."""
+"""Static files of the pages, read once when the application is made: no request reads the file system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CACHED = "public, max-age=3600"
 
 
 def static_routes(folder: Path, at: str = "/static") -> list[HTTPRouteHandler]:
-    """A route for each file of the folder, below ``at``; they are public, as a page to sign in needs them."""
+    """A public route for each file of the folder, below ``at``; the sign-in page needs them."""
     return [_route(f"{at}/{path.name}", path) for path in sorted(folder.iterdir()) if path.is_file()]
 
 

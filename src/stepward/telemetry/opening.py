@@ -1,4 +1,4 @@
-"""What telemetry a process with actors has, by its settings; nothing of the extra is imported where there is none."""
+"""Starts the telemetry that a process has by its settings; packages of the extra are imported only then."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stepward.events import Observers
 from stepward.settings import Settings
 
 NEEDED = ("prometheus_client", "uvicorn")
-"""The packages of the extra that metrics need."""
+"""Packages of the extra that metrics need."""
 
 
 @asynccontextmanager
 async def observed(settings: Settings, observers: Observers, readiness: Callable[[], list[str]]) -> AsyncIterator[None]:
-    """Measure the actors of this process and serve what was measured until the block ends, where ``metrics`` is set.
+    """Measures the actors of this process and serves the metrics until the block ends, if ``metrics`` is set.
 
-    Raises DeclarationError where the extra is not installed, SettingsError for an address that cannot be had.
+    Raises DeclarationError where the extra is not installed, SettingsError if the address is not available.
     """
     if settings.metrics is None:
         yield

@@ -1,4 +1,4 @@
-"""What the actors of a process do, as Prometheus metrics: an observer of their events, and a collector."""
+"""Prometheus metrics of the actors of a process: an observer of their events, and a collector."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ProcessMetrics:
         }
 
     def __call__(self, event: Event) -> None:
-        """Count ``event``."""
+        """Counts ``event``."""
         if event.name not in ("turn.committed", "agent.attempted"):
             self._events.add((event.name,))
         handler = self._handlers.get(event.name)

@@ -1,4 +1,5 @@
-"""Counters and histograms in plain Python: cheap to add to, and made into Prometheus' families at a scrape."""
+"""Counters and histograms in plain Python: cheap to update, and converted to Prometheus' metric families at a
+scrape."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Counter:
         self._values: dict[Labels, float] = {} if labels else {(): 0.0}
 
     def add(self, labels: Labels, amount: float = 1.0) -> None:
-        """Count ``amount`` more."""
+        """Adds ``amount`` to the count of these labels."""
         values = self._values
         if labels in values:
             values[labels] += amount
@@ -35,7 +36,7 @@ class Counter:
             values[key] = values.get(key, 0.0) + amount
 
     def family(self) -> Metric:
-        """The metric as it stands now."""
+        """The metric family with the present values."""
         family = CounterMetricFamily(self._name, self._says, labels=self._labels)
         for labels, value in sorted(self._values.items()):
             family.add_metric(labels, value)
@@ -51,7 +52,7 @@ class Histogram:
         self._series: dict[Labels, Distribution] = {}
 
     def observe(self, labels: Labels, value: float) -> None:
-        """Count one value."""
+        """Adds one value to the distribution of these labels."""
         series = self._series.get(labels)
         if series is None:
             key = _bounded(labels, len(self._series))
@@ -60,7 +61,7 @@ class Histogram:
         series.total += value
 
     def family(self) -> Metric:
-        """The metric as it stands now."""
+        """The metric family with the present values."""
         family = HistogramMetricFamily(self._name, self._says, labels=self._labels)
         for labels, series in sorted(self._series.items()):
             family.add_metric(labels, list(self._buckets(series)), series.total)
@@ -74,7 +75,7 @@ class Histogram:
 
 
 class Distribution:
-    """The counts of one series by bucket, the last one without a bound, and the sum of its values."""
+    """The counts of one series by bucket, the last one without an upper bound, and the sum of its values."""
 
     __slots__ = ("counts", "total")
 

@@ -1,6 +1,6 @@
 """``/metrics``, ``/livez`` and ``/readyz`` of a process with actors, served on its own event loop.
 
-A process whose loop hangs does not answer, which is the truth about it.
+A process whose event loop hangs does not answer, so the probes report it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from stepward.telemetry.process_metrics import ProcessMetrics
 from stepward.telemetry.store_metrics import CONTENT_TYPE
 
 CONNECTIONS = 100
-"""Connections beyond which requests are answered 503."""
+"""Most concurrent connections; further requests are answered 503."""
 HEADER_BYTES = 16 * 1024
 KEEP_ALIVE_SECONDS = 5
 END_SECONDS = 1
-"""Seconds that answers under way may take at the end."""
+"""Seconds that running answers may take when the server ends."""
 
 UnreadyReasons = Callable[[], list[str]]
-"""Why the process is not ready, a line for each reason; empty if it is."""
+"""The reasons why the process is not ready, one line each; empty if it is."""
 AsgiScope = MutableMapping[str, Any]
 AsgiSend = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -42,7 +42,7 @@ class TelemetryApplication:
         self._readiness = readiness
 
     async def __call__(self, scope: AsgiScope, receive: Callable[[], Awaitable[Any]], send: AsgiSend) -> None:
-        """Answer a request."""
+        """Answers a request."""
         if scope["type"] == "http":
             status, kind, body = self._answer(scope["method"], scope["path"])
             headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
@@ -65,7 +65,7 @@ class TelemetryApplication:
 
 @contextlib.asynccontextmanager
 async def serving(address: str, metrics: ProcessMetrics, readiness: UnreadyReasons) -> AsyncIterator[str]:
-    """Serve until the block ends; where it is reached. Raises SettingsError for an address that cannot be had."""
+    """Serves until the block ends, and yields the address. Raises SettingsError if the address is not available."""
     listening = _listen(address)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     server = uvicorn.Server(

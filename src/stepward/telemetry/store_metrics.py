@@ -1,4 +1,4 @@
-"""The numbers of a store as Prometheus metrics.
+"""The gauges of a store as Prometheus metrics.
 
 They are read from the store alone, so that one scrape of one process shows the whole application.
 """
@@ -19,7 +19,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class StoreCollector:
-    """A collector of prometheus_client over one read of the store."""
+    """A collector of prometheus_client over one read of the gauges."""
 
     def __init__(self, gauges: StoreGauges) -> None:
         self._gauges = gauges
@@ -49,7 +49,7 @@ class StoreCollector:
 
 
 def exposition(gauges: StoreGauges) -> bytes:
-    """The numbers in Prometheus' text format."""
+    """The gauges in Prometheus' text format."""
     registry = CollectorRegistry()
     registry.register(StoreCollector(gauges))
     return generate_latest(registry)

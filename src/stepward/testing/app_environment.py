@@ -1,4 +1,4 @@
-"""An application under test: its real actors on an in-memory store, on a virtual clock, with the faults of the test."""
+"""An application under test: its real actors on an in-memory store and a virtual clock, with the faults of the test."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from stepward.testing.virtual_time import VirtualClock, VirtualTime
 
 DATABASES = count()
 CRASH_WAIT = 365 * 86_400.0
-"""Virtual seconds for which ``crash(at=…)`` waits for the failpoint to be passed."""
+"""Virtual seconds within which ``crash(at=…)`` expects the process to pass the failpoint."""
 INSPECTING = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
 MOST_TIMES = 1_000_000
 MOST_HINTS = 1_000
-"""Hints of changes without any time passing; then time goes on."""
+"""Most change hints without any time passing; after them virtual time goes on."""
 
 
 @asynccontextmanager
@@ -84,7 +84,7 @@ async def _running(
 
 
 class AppEnvironment:
-    """What a test sees of an application that runs in virtual time; ``environment`` makes one."""
+    """The handle of a test on an application that runs in virtual time; ``environment`` makes one."""
 
     client: Client
     """A client of the application, as in another process."""
@@ -117,30 +117,30 @@ class AppEnvironment:
         return datetime.fromtimestamp(self._environment.clock.wall(), UTC)
 
     async def skip(self, duration: Duration) -> None:
-        """Let that much time pass, and everything happen that is due in it. Raises DeclarationError."""
+        """Lets that much virtual time pass, with everything that is due in it. Raises DeclarationError."""
         await asyncio.sleep(seconds(duration, "skip()", zero=True))
 
     def fail(self, operation: object, *, times: int = 1, error: Exception | None = None) -> None:
-        """Let the next calls of an operation or an undo raise ``error`` before they do anything.
+        """Makes the next calls of an operation or an undo raise ``error`` before they do anything.
 
-        A plain exception, such as the ConnectionError that is the default, is retried as the Agent's ``retry`` says;
-        an Unrecoverable is not. Raises DeclarationError.
+        A plain exception, such as the default ConnectionError, is retried as the Agent's ``retry`` says; an
+        Unrecoverable is not. Raises DeclarationError.
         """
         default = ConnectionError("a fault of the test: the service did not answer")
         self._faults.fail(self._fakes.named(operation, "fail()"), error or default, _times(times, "fail()"))
 
     def lose_reply(self, operation: object, *, times: int = 1) -> None:
-        """Let the next calls of an operation or an undo act, and their replies never arrive. Raises DeclarationError.
+        """Drops the replies of the next calls of an operation or an undo. Raises DeclarationError.
 
         The attempt ends at its complete-by; the Supervisor decides what follows.
         """
         self._faults.lose_reply(self._fakes.named(operation, "lose_reply()"), _times(times, "lose_reply()"))
 
     async def crash(self, at: str | None = None) -> None:
-        """Have the process die at once, or when it next passes the failpoint ``at``, and another one take over.
+        """Kills the process at once, or when it next passes the failpoint ``at``; another process takes over.
 
-        ``at`` is a name of docs/operations.md with ``.before`` or ``.after`` behind it: ``turn.finish.after``. Code
-        that runs is cancelled where it waits. Raises DeclarationError where the failpoint is not passed.
+        ``at`` is a name of docs/operations.md with ``.before`` or ``.after`` appended: ``turn.finish.after``. Running
+        code is cancelled where it waits. Raises DeclarationError if the failpoint is not passed.
         """
         if at is None:
             self._process.die()
@@ -168,7 +168,7 @@ class AppEnvironment:
         return list(reversed(await self.client.alerts()))
 
     async def undone(self, task: TaskHandle[Any]) -> list[str]:
-        """The operations of a task that were undone, in the order in which that happened."""
+        """The operations of a task that were undone, in the order of their undo."""
         steps = [
             step
             for step in await task.steps()
@@ -203,7 +203,7 @@ class AppEnvironment:
         return VirtualProcess(self._app, self._path, self._fakes.agents, self._faults, self._environment)
 
     def _passed(self, name: str) -> None:
-        """A failpoint was passed: the process may die there."""
+        """Handles a passed failpoint, at which the process may die."""
         process = PROCESS.get()
         if process is None or process is not self._process or process.is_dead or not process.is_started:
             return
@@ -218,7 +218,7 @@ class AppEnvironment:
         raise Died(f"the process died at {name}")
 
     def _taken_over(self, task: asyncio.Task[None]) -> None:
-        """End the wait of ``crash``, or raise there why no process could be started."""
+        """Ends the wait of ``crash``, or raises there the error of the start of the next process."""
         self._restarting.discard(task)
         error = None if task.cancelled() else task.exception()
         if self._crashed is None or self._crashed.done():
@@ -229,7 +229,7 @@ class AppEnvironment:
             self._crashed.set_exception(error)
 
     async def _take_over(self) -> None:
-        """Take the dead process apart, end its leases, and start the next one."""
+        """Cleans up the dead process, ends its leases, and starts the next process."""
         dead = self._process
         await dead.clear()
         for instance in dead.instances:
@@ -240,7 +240,7 @@ class AppEnvironment:
         self._process.hints.hint()
 
     def _idle(self) -> float | None:
-        """Nothing is ready: wake who has to see a change; else tell what is due next, by the loop's time."""
+        """Sends a change hint if actors must see a change; else returns the loop time of what is due next."""
         version = self._inspector.pragma("data_version")
         if version != self._seen and self._may_hint():
             self._seen = version
@@ -260,7 +260,7 @@ class AppEnvironment:
         return self._time.now() + at - now
 
     def _may_hint(self) -> bool:
-        """Whether actors are not already answering each hint with another change while no time passes."""
+        """Whether another hint is useful: not while actors only answer hints with changes and no time passes."""
         if self._hinted_instant != self._time.now():
             self._hinted_instant, self._hints_given = self._time.now(), 0
         self._hints_given += 1
@@ -271,7 +271,7 @@ class AppEnvironment:
         self._process.hints.hint()
 
     async def _standstill(self) -> str:
-        """What every task that has not ended waits for, for the error."""
+        """What every task that has not ended waits for, for the error message."""
         waiting = [
             f"{each.id} ({each.state}{f', waits for {each.waits_for}' if each.waits_for else ''})"
             for each in await self.client.tasks(limit=5)

@@ -1,4 +1,4 @@
-"""Exploration: one scenario, run through crashes, lost and doubled messages, and failing calls, of many seeds."""
+"""Exploration: runs one scenario with many seeds, through crashes, lost and duplicated messages, and failing calls."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from stepward.testing.app_environment import AppEnvironment, _running
 from stepward.testing.planned_faults import Chances
 
 Scenario = Callable[[AppEnvironment], Awaitable[None]]
-"""What is run with each seed: it submits tasks, awaits them, and asserts what holds whatever strikes."""
+"""The coroutine that runs with each seed: it submits tasks, awaits them, and asserts what must hold under any fault."""
 
 LOSS = DOUBLING = FAILURE = 0.03
-"""How often a message is lost, a message arrives twice, and a call fails before it acts."""
+"""Probabilities that a message is lost, that a message arrives twice, and that a call fails before it acts."""
 CRASH, MOST_CRASHES = 0.01, 3
 """How often the process dies at a failpoint, and how many times in a run."""
 MOST_SEEDS = 10_000_000

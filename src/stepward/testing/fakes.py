@@ -1,4 +1,4 @@
-"""The Agents of an environment: those of the application, with fakes in place of functions and every call recorded."""
+"""The Agents of an environment: those of the application, with fakes for some functions and a record of every call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stepward.model.current import CURRENT
 from stepward.testing.planned_faults import PlannedFaults
 
 Faked = Operation[Any, Any] | Undo[Any, Any, Any]
-"""What a test names: an operation, or what is declared as its undo."""
+"""The function that a test names: an operation, or the object that is declared as its undo."""
 
 
 class OperationCall(Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class OperationCall(Struct, frozen=True, kw_only=True):
 
     task_id: str
     args: tuple[Any, ...]
-    """Its arguments in order; those of an undo begin with the result, or None where that is unknown."""
+    """The arguments in order; those of an undo begin with the result, or None where it is unknown."""
     attempt: int
     idempotency_key: str
     at: float
@@ -31,7 +31,7 @@ class OperationCall(Struct, frozen=True, kw_only=True):
 
 
 class FakedAgents:
-    """Copies of an application's Agents whose functions are the fakes, where there are any."""
+    """Copies of an application's Agents, with fakes for some functions."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class FakedAgents:
         self.agents = [self._copied(agent, named) for agent in agents]
 
     def named(self, found: object, what: str) -> tuple[str, bool]:
-        """The name of an operation of the application, and whether its undo is meant. Raises DeclarationError."""
+        """The name of an operation of the application, and whether it is its undo. Raises DeclarationError."""
         name = (
             (found.name, False)
             if isinstance(found, Operation)

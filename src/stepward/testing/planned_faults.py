@@ -1,4 +1,4 @@
-"""The faults that a test asks for, and those that exploration draws: calls that fail, replies that are lost."""
+"""The faults that a test requests, and those that exploration draws: failing calls and lost replies."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stepward.transport.contract import AgentMessage
 from stepward.transport.memory.memory_transport import MemoryTransport
 
 OperationName = tuple[str, bool]
-"""The full name of an operation, and whether its undo is meant."""
+"""The full name of an operation, and whether it is its undo."""
 
 
 class Chances:
-    """How often exploration lets each fault strike, from one seed."""
+    """Draws the faults of an exploration from one seed."""
 
     def __init__(self, seed: int, *, loss: float, doubling: float, failure: float, crash: float, crashes: int) -> None:
         self._draw = random.Random(f"{seed}/faults").random  # the seed alone decides
@@ -42,12 +42,12 @@ class Chances:
         return True
 
     def end(self) -> None:
-        """Let no fault strike any more."""
+        """Ends all faults."""
         self._loss = self._doubling = self._failure = self._crash = 0.0
 
 
 class PlannedFaults:
-    """What is to go wrong with the next calls of each operation."""
+    """The faults that are planned for the next calls of each operation."""
 
     def __init__(self, chances: Chances | None) -> None:
         self._chances = chances
@@ -56,15 +56,15 @@ class PlannedFaults:
         self._lost_keys: set[str] = set()
 
     def fail(self, name: OperationName, error: Exception, times: int) -> None:
-        """Let the next calls raise ``error`` before they do anything."""
+        """Makes the next calls raise ``error`` before they do anything."""
         self._errors.setdefault(name, deque()).extend([error] * times)
 
     def lose_reply(self, name: OperationName, times: int) -> None:
-        """Let the next calls act, and lose their replies."""
+        """Drops the replies of the next calls."""
         self._replies[name] = self._replies.get(name, 0) + times
 
     def before_call(self, name: OperationName) -> None:
-        """Raise what was planned for this call."""
+        """Raises the error that is planned for this call."""
         errors = self._errors.get(name)
         if errors:
             raise errors.popleft()
@@ -72,13 +72,13 @@ class PlannedFaults:
             raise ConnectionError("a fault of the exploration: the service did not answer")
 
     def after_call(self, name: OperationName, key: str) -> None:
-        """Remember that the reply to this call, made under that idempotency key, is to be lost."""
+        """Marks the reply to this call, by its idempotency key, as one to drop."""
         if self._replies.get(name):
             self._replies[name] -= 1
             self._lost_keys.add(_without_generation(key))
 
     def delivered(self, message: AgentMessage) -> int:
-        """How many times the message arrives."""
+        """The number of times that the message arrives."""
         if isinstance(message, Reply):
             key = idempotency_key(message.task, message.run, message.key, 0)
             if key in self._lost_keys:
@@ -90,7 +90,7 @@ class PlannedFaults:
 
 
 class FaultyMemoryTransport(MemoryTransport):
-    """Queues in memory that lose and double what the faults say."""
+    """Queues in memory that lose and duplicate messages as the faults say."""
 
     def __init__(self, now: Callable[[], float], faults: PlannedFaults) -> None:
         super().__init__(now)
@@ -102,5 +102,5 @@ class FaultyMemoryTransport(MemoryTransport):
 
 
 def _without_generation(key: str) -> str:
-    """A reply does not tell the generation of its step."""
+    """The idempotency key without the step's generation, which replies do not carry."""
     return key.partition("#")[0]

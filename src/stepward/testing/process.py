@@ -1,4 +1,4 @@
-"""A process of an environment: every actor of the application, until the test ends it or has it die."""
+"""A process of an environment: every actor of the application, until the test stops or kills it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from stepward.testing.planned_faults import FaultyMemoryTransport, PlannedFaults
 from stepward.transport.queues.store_queues import StoreQueues
 
 LEASE = 30 * 86_400.0
-"""Seconds: leases, polls and passes of an idle process would otherwise fill virtual time with leaps."""
+"""Seconds of a lease: with a short lease, renewals of an idle process would fill virtual time."""
 CANCEL_ROUNDS = 100
-"""Cancellations after which a coroutine that swallows them is left behind."""
+"""Cancellations after which a coroutine that swallows them is abandoned."""
 
 PROCESS: ContextVar[VirtualProcess | None] = ContextVar("stepward_virtual_process", default=None)
 """The process that the running code belongs to; None for the test itself."""
@@ -37,7 +37,7 @@ class Died(asyncio.CancelledError):
 
 
 class VirtualProcess:
-    """One start of a process; after its death another object is the next one."""
+    """One process from start to death; the next process is another object."""
 
     def __init__(
         self, app: App, path: str, agents: Sequence[Agent], faults: PlannedFaults, environment: Environment
@@ -51,11 +51,11 @@ class VirtualProcess:
         self.is_started = self.is_dead = False
         self.hints = Hints()
         self.instances: list[str] = []
-        """The ids under which it acted, known once it is dead."""
+        """The ids of its instances, known once it is dead."""
         self._host: Host | None = None
 
     async def start(self) -> None:
-        """Open the store and run every actor."""
+        """Opens the store and runs every actor."""
         token = PROCESS.set(self)
         try:
             await self._real.open()
@@ -66,19 +66,19 @@ class VirtualProcess:
             PROCESS.reset(token)
 
     async def stop(self) -> None:
-        """End every actor in good order."""
+        """Ends every actor in good order."""
         if self._host is not None and not self.is_dead:
             await self._host.stop()
         await self._real.close()
 
     def die(self) -> None:
-        """Let nothing of this process reach the store or a queue any more, from this moment on."""
+        """Cuts this process off from the store and the queues from now on."""
         self.is_dead = True
         self.instances = list(self._host._leases.instances) if self._host is not None else []
         self._real._database.close()
 
     async def clear(self) -> None:
-        """Take apart what still stands of a process that died."""
+        """Cancels what still runs of a process that died."""
         for _ in range(CANCEL_ROUNDS):
             left = [task for task in self.tasks if not task.done()]
             if not left:
@@ -116,7 +116,7 @@ class VirtualProcess:
 
 
 class MortalStore:
-    """Stands where the store stands, and is out of reach once its process has died."""
+    """A proxy of the store that becomes unavailable when its process dies."""
 
     def __init__(self, store: SqliteStore, process: VirtualProcess) -> None:
         self.now = store.now
@@ -127,7 +127,7 @@ class MortalStore:
 
 
 class MortalPart:
-    """One part of such a store."""
+    """A proxy of one part of the store."""
 
     def __init__(self, target: Any, process: VirtualProcess) -> None:
         self._target = target
@@ -152,7 +152,7 @@ class MortalPart:
 
 @contextmanager
 def tracking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Remember the tasks that each process starts, so that they can be taken apart with it."""
+    """Records the asyncio tasks that each process starts, so that they can be cancelled with it."""
     before = loop.get_task_factory()
 
     def start(on: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
@@ -171,7 +171,7 @@ def tracking(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
 
 
 def _unhurried(settings: Settings) -> Settings:
-    """The application's settings, but for what makes an idle process look again; their bounds are for real time."""
+    """The application's settings with longer intervals of idle work, whose bounds are meant for real time."""
     changed = copy.copy(settings)
     for name in ("lease", "poll", "supervisor_every"):
         object.__setattr__(changed, name, LEASE)
@@ -180,5 +180,5 @@ def _unhurried(settings: Settings) -> Settings:
 
 
 async def _never(_every: float) -> None:
-    """Wait for ever, instead of for changes: the environment reports each change itself."""
+    """Waits forever instead of for changes: the environment reports each change itself."""
     await asyncio.get_running_loop().create_future()

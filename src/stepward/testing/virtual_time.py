@@ -1,4 +1,4 @@
-"""Virtual time for a running event loop: it stands still while there is work, and leaps to what is due next."""
+"""Virtual time for a running event loop: it stops while work is ready, and advances at once to what is due next."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Any, Protocol
 from stepward.errors import SettingsError
 
 START = datetime(2030, 1, 1, tzinfo=UTC).timestamp()
-"""What the wall clock of every environment says when it begins, so that runs of one seed are alike."""
+"""The wall clock of every environment at its start, so that runs of one seed are equal."""
 HORIZON = 3 * 366 * 86_400.0
-"""Virtual seconds without anything due after which a test is held to wait for what never comes."""
+"""Virtual seconds without anything due after which the test is considered stuck."""
 ROUNDING = 1e-6
-"""Seconds added to a leap, so that rounding never leaves a timer in the future."""
+"""Seconds added to an advance, so that rounding never leaves a timer in the future."""
 
 Idle = Callable[[], float | None]
-"""Asked when nothing is ready: the virtual instant of what is due next; 0 when it has just made something ready; None
-when nothing is due."""
+"""Called when nothing is ready. Returns the virtual instant of what is due next, 0 if it has made something ready,
+None if nothing is due."""
 
 
 class Selector(Protocol):
-    """What an event loop waits with."""
+    """The part of an event loop that waits for input and output."""
 
     def select(self, timeout: float | None = None) -> Any:
-        """The events that came within ``timeout`` seconds."""
+        """The events that arrived within ``timeout`` seconds."""
         ...
 
 
@@ -49,7 +49,7 @@ class VirtualTime:
 
     @contextmanager
     def leaping(self, idle: Idle) -> Iterator[None]:
-        """Replace the time and the waiting of the loop within the block; ``idle`` is asked before each leap."""
+        """Replaces the time and the waiting of the loop within the block; ``idle`` is called before each advance."""
         self._idle = idle
         resolution = self._loop._clock_resolution
         # After months a float of seconds no longer tells nanoseconds apart, and a timer would never be due.

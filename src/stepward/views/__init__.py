@@ -1,1 +1,1 @@
-"""What operators are told, in the words that the command line and the console share; each draws it in its own way."""
+"""The texts and values for operators that the command line and the console share; each lays them out in its own way."""

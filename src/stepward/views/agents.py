@@ -1,4 +1,4 @@
-"""Where an Agent stands, in words."""
+"""The state of an Agent in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stepward.views.times import span
 
 
 def state_of(agent: AgentStatus, now: float) -> str:
-    """The state of an Agent, since when, and by whom."""
+    """The state of an Agent, since when, and set by whom."""
     if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
         note = f": {agent.note}" if agent.note else ""
         return f"suspended {span(now - agent.suspended_at)} by {agent.suspended_by}{note}"

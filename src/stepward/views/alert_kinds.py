@@ -1,4 +1,4 @@
-"""What each kind of alert means, in a line; ``docs/operations.md`` says more of each."""
+"""The meaning of each kind of alert, in one line; ``docs/operations.md`` says more."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ MEANINGS = {
 
 
 def meaning_of(kind: str) -> str:
-    """What alerts of that kind mean; empty for one that this version does not know."""
+    """The meaning of alerts of that kind; empty for a kind that this version does not know."""
     return MEANINGS.get(kind, "")

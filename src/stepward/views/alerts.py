@@ -1,4 +1,4 @@
-"""What an alert is about and what it says, in words."""
+"""The subject and the message of an alert."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def subject_of(alert: Alert) -> str | None:
 
 
 def message_of(alert: Alert) -> str:
-    """The message without the task that stands beside it, where it would fill the line."""
+    """The message, without the task's name if that is shown beside it."""
     head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
     return rest if rest and alert.message.startswith(head) else alert.message
 
 
 def _served(alert: Alert) -> str | None:
-    """What nobody serves, of an alert on all tasks of a workflow."""
+    """The workflow or Agent that is not served, from the details of an alert."""
     details = readable(alert.details)
     known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
     return f"{details['workflow']}@{details.get('version')}" if known else None

@@ -1,4 +1,4 @@
-"""Text of others as it can be shown: what would act on a screen, or hide on it, is written out."""
+"""Text of users and services made printable: control and invisible characters are escaped."""
 
 from __future__ import annotations
 

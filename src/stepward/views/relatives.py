@@ -13,20 +13,20 @@ from stepward.model.states import StepKind, StepState
 
 CONCERNING = frozenset({StepState.RUNNING, StepState.TO_REPEAT, StepState.FAILED})
 MOST = 5
-"""Children that are shown; the latest are."""
+"""Most children that are shown, the latest ones."""
 
 
 class Family(Struct, frozen=True):
-    """What is told of a task's relatives."""
+    """The relatives of a task."""
 
     parent: str | None
     """The id of the task that it is a step of."""
     children: list[Task]
-    """Those that failed, or that it waits for."""
+    """Child tasks that failed, or that it waits for."""
 
 
 async def family(client: Client, record: Task, steps: Sequence[Step]) -> Family:
-    """The relatives of a task that somebody looks at."""
+    """The relatives of a task."""
     concerning = [s for s in steps if s.kind is StepKind.CHILD and s.state in CONCERNING and s.set_aside_at is None]
     found = [await session_of(client).store.client.task(child_id(record, step)) for step in concerning[-MOST:]]
     return Family(await _parent(client, record), [child for child in found if child is not None])

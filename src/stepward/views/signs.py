@@ -1,4 +1,4 @@
-"""The sign of each state and the tone in which it is told: never by colour alone."""
+"""The sign and the tone of each state; a state is never shown by colour alone."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from stepward.model.states import StepState, TaskState
 
 
 class Tone(StrEnum):
-    """What a state means to somebody who looks; each screen has a colour for it."""
+    """The severity of a state; each screen has a colour for it."""
 
     QUIET = "quiet"
-    """Nothing happens, and nothing is wrong."""
+    """Inactive, and nothing is wrong."""
     WORK = "work"
     WAIT = "wait"
     HELD = "held"
-    """It does not go on as it would by itself."""
+    """Stopped until an operator or a condition lets it continue."""
     BACK = "back"
-    """It is taken back."""
+    """Undoing or undone."""
     GOOD = "good"
     BAD = "bad"
 
 
 class Look(NamedTuple):
-    """How a state is shown, beside its word."""
+    """The sign and the tone of a state."""
 
     sign: str
     tone: Tone

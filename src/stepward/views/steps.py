@@ -1,4 +1,4 @@
-"""How a step stands, in words."""
+"""The state of a step in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_RESULT = 500
 
 
 def outcome_of(step: StepRecord, now: float, *, waits: bool) -> str:
-    """What became of a step, or what it is at; ``waits``: its task goes on only with code that fits."""
+    """The outcome of a step, or what it is doing; ``waits``: its task waits for code that matches its record."""
     said = ["set aside"] if step.set_aside_at is not None else []
     said += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
     said += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []

@@ -1,4 +1,4 @@
-"""How a task stands, in words."""
+"""The state of a task in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stepward.model.tasks.stopped_tasks import WAITS_FOR
 
 
 def note_of(task: TaskStatus) -> str:
-    """Why the task is in its state; for code that does not fit the record, the place in the code."""
+    """The reason for the task's state; for code that does not match the record, the place in the code."""
     if task.waits_for == WAITS_FOR and task.error is not None and task.error.get("place"):
         return f"code that fits: {task.error['place']}"
     if task.error is not None and task.state is not TaskState.PROCESSED:
@@ -18,7 +18,7 @@ def note_of(task: TaskStatus) -> str:
 
 
 def stage_of(status: TaskStatus) -> str:
-    """How far the task is, and what it waits for."""
+    """The progress of the task, and what it waits for."""
     waits = f", waits for {status.waits_for}" if status.state is TaskState.WAITING and status.waits_for else ""
     run = f", run {status.run}" if status.run > 1 else ""
     steps = f"{status.steps_done} of {status.steps} steps"
@@ -27,7 +27,7 @@ def stage_of(status: TaskStatus) -> str:
 
 
 def failures_of(status: TaskStatus, attempts: int) -> str:
-    """How often it failed, and of what: ``attempts`` of steps, and what is counted on no step."""
+    """The number and kinds of failures: ``attempts`` of steps, and failures of the task itself."""
     others = status.failure_count - attempts
     if not status.failure_count or others < 0:
         return f"{status.failure_count}"

@@ -1,1 +1,1 @@
-"""What forms ask for: each act is checked for its token and for the picture on which it was decided."""
+"""The acts of forms: each checks the form's token, and the version of the page on which it was decided."""

@@ -1,4 +1,4 @@
-"""One act on several tasks that are ticked: first a preview of each, then the act."""
+"""One act on several selected tasks: a preview of each first, then the act."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stepward.store.contract import Directive
 from stepward.views.actions.acts import taken_back
 
 MOST = 100
-"""Tasks of one form."""
+"""Most tasks of one form."""
 ACTS: dict[str, Callable[[TaskHandle], Awaitable[TaskState]]] = {
     "resubmit": lambda task: task.resubmit(),
     "undo": lambda task: task.undo(),
@@ -30,7 +30,7 @@ ACTS: dict[str, Callable[[TaskHandle], Awaitable[TaskState]]] = {
     "resume": lambda task: task.resume(),
 }
 TYPED = frozenset({"undo", "cancel"})
-"""Acts that ask for the number of tasks to be typed."""
+"""Acts that require the number of tasks to be typed."""
 MEANINGS = {
     "resubmit": "the step that failed is repeated",
     "suspend": "nothing more of it starts",
@@ -39,7 +39,7 @@ MEANINGS = {
 
 
 class BulkLine(Struct, frozen=True, kw_only=True):
-    """What the act would do, or did, to one task."""
+    """The effect of the act on one task, before or after it."""
 
     id: str
     state: TaskState | None
@@ -50,7 +50,7 @@ class BulkLine(Struct, frozen=True, kw_only=True):
 
 @post("/tasks/preview", permission=Permission.ACT, status_code=200)
 async def bulk_preview(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """What the act would do to each; nothing is changed."""
+    """The preview of the act on each task; nothing is changed."""
     form = await sent_form(request, console.guard, client.principal)
     verb = _verb(form)
     lines = [await _previewed(client, id, verb) for id in _ids(form)]
@@ -67,7 +67,7 @@ async def bulk_preview(request: PageRequest, client: RequestClient, console: Sha
 
 @post("/tasks/act", permission=Permission.ACT, status_code=200)
 async def bulk_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """Carry the act out on each that still stands as it was shown."""
+    """Carries out the act on each task that is still as it was shown."""
     form = await sent_form(request, console.guard, client.principal)
     verb, ids = _verb(form), _ids(form)
     if verb in TYPED:

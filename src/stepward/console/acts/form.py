@@ -1,4 +1,4 @@
-"""A form as it comes in: bounded fields, its token, and the version of the page that it was on."""
+"""A submitted form: bounded fields, its token, and the version of the page that it was on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class SentForm:
     def __init__(self, fields: Mapping[str, str], many: list[str]) -> None:
         self._fields = fields
         self.ids = many
-        """The tasks or numbers that were chosen."""
+        """The selected tasks or numbers."""
 
     def text(self, name: str) -> str:
-        """A field; empty if it was left empty or is not there."""
+        """A field as text; empty if it is missing."""
         return self._fields.get(name, "")
 
     def optional(self, name: str) -> str | None:
-        """A field, None if it was left empty."""
+        """A field as text; None if it is empty."""
         return self._fields.get(name) or None
 
     def json(self, name: str, what: str) -> object:
@@ -45,26 +45,26 @@ class SentForm:
             ) from None
 
     def number(self, name: str) -> int:
-        """A field as a number from 1 on. Raises InvalidArguments."""
+        """A field as a positive whole number. Raises InvalidArguments."""
         text = self.text(name)
         if not text.isdecimal() or not 1 <= len(text) <= 18:
             raise InvalidArguments(f"{name}: expected a number, found {text[:60]!r}; load the page anew")
         return int(text)
 
     def check_version(self, found: str) -> None:
-        """Raises HttpRefusal for a form of a page that showed something else."""
+        """Raises HttpRefusal (409) if the page's content has changed since the form was sent out."""
         if self.text("version") != found:
             raise HttpRefusal(409, STALE)
 
     def check_typed(self, expected: str) -> None:
-        """Raises HttpRefusal unless the form has what a dangerous act asks to be typed."""
+        """Raises HttpRefusal (422) unless the form's confirmation field holds the expected text."""
         typed = self.text("typed").strip()
         if typed != expected:
             raise HttpRefusal(422, f"confirmation: expected {expected} typed, found {typed[:60]!r}; nothing was done")
 
 
 async def sent_form(request: PageRequest, guard: FormGuard, principal: Principal) -> SentForm:
-    """The form of a request. Raises HttpRefusal for one that is not this console's."""
+    """The form of a request. Raises HttpRefusal for a form without a valid token."""
     data = await request.form()
     fields = {name: value for name, value in data.items() if isinstance(value, str)}
     guard.check(principal, fields.get("csrf_token", ""))

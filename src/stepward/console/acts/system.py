@@ -1,4 +1,4 @@
-"""What is asked of Agents, alerts, schedules and dead letters."""
+"""Acts on Agents, alerts, schedules and dead letters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def alert_act(request: PageRequest, client: RequestClient, console: Shared
 
 @post("/schedules/act", permission=Permission.OPERATE)
 async def schedule_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
-    """Pause, resume or remove a recurring task."""
+    """Pause, resume or remove a schedule."""
     form = await sent_form(request, console.guard, client.principal)
     name, verb, whole = form.text("name"), form.text("verb"), client.unscoped
     if verb == "remove":

@@ -1,4 +1,4 @@
-"""What is asked of one task by its page."""
+"""Acts on one task from its page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend
 
 @post("/tasks/{task_id:str}/act", permission=Permission.ACT)
 async def task_act(request: PageRequest, client: RequestClient, console: SharedConsole, task_id: PathId) -> Redirect:
-    """Carry out one act on the task, if it still stands as the page showed it."""
+    """Carry out an act on a task that is still as the page showed it."""
     form = await sent_form(request, console.guard, client.principal)
     found = await client.find(task_id_of(task_id))
     verb = form.text("verb")

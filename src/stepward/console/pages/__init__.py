@@ -1,1 +1,1 @@
-"""The pages, a module each: what is read of the store for it, and the values of its template."""
+"""The pages, one module each: the reads of the store, and the values of the template."""

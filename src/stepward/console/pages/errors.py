@@ -1,4 +1,4 @@
-"""Refusals as pages: what was expected, what was found, what to do."""
+"""Error pages: what was expected, what was found, what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUG = "this is a bug of the console; its log has more"
 
 
 def error_pages(console: Console) -> ExceptionHandlersMap:
-    """What answers each kind of error."""
+    """The handlers of each class of errors."""
 
     def answer(request: Request[Any, Any, Any], status: int, detail: str, headers: dict[str, str]) -> Response[Any]:
         values = {
@@ -57,6 +57,6 @@ def error_pages(console: Console) -> ExceptionHandlersMap:
 
 
 def _back(request: Request[Any, Any, Any]) -> str:
-    """Where the page that was looked at is found again."""
+    """The address of the page that the request came from."""
     path = str(request.scope["path"])
     return path.removesuffix("/act")

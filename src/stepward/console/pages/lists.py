@@ -1,4 +1,4 @@
-"""Agents, alerts, schedules, dead letters, instances, the audit and the settings: a list each."""
+"""The lists of Agents, alerts, schedules, dead letters, instances and the audit, and the settings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = 200
 
 @get("/agents", permission=Permission.READ_ALL)
 async def agents_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """Where each Agent stands."""
+    """The status of each Agent."""
     now, found = client.now(), await client.unscoped.agents()
     instances = [each for each in await client.unscoped.instances() if each.alive and each.role is Role.AGENT]
     rows = [
@@ -48,7 +48,7 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
 
 @get("/alerts", permission=Permission.READ)
 async def alerts_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """What operators must see, open first."""
+    """Alerts, open ones first."""
     everything = request.query_params.get("all") == "1"
     found = await client.alerts(limit=LIMIT, open_only=not everything)
     ordered = sorted(found, key=lambda alert: (alert.acknowledged_at is not None, -alert.number))
@@ -65,7 +65,7 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
 
 @get("/schedules", permission=Permission.READ)
 async def schedules_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """The recurring tasks."""
+    """The schedules."""
     return await console.page(request, client, "schedules.html", {"schedules": await client.schedules()})
 
 
@@ -78,7 +78,7 @@ async def dead_letters_page(request: PageRequest, client: RequestClient, console
 
 @get("/instances", permission=Permission.READ_ALL)
 async def instances_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """Who is at work."""
+    """The live instances, and those that died recently."""
     now = client.now()
     overview = await console.overview(client)
     found = sorted(await client.unscoped.instances(), key=lambda each: (not each.alive, each.role, each.id))
@@ -97,19 +97,19 @@ async def instances_page(request: PageRequest, client: RequestClient, console: S
 
 @get("/audit", permission=Permission.READ_ALL)
 async def audit_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """Who did what."""
+    """The audit, newest first."""
     found = await client.unscoped.audits(None, LIMIT)
     return await console.page(request, client, "audit.html", {"audits": found, "limit": LIMIT})
 
 
 @get("/settings", permission=Permission.SIGNED_IN)
 async def settings_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """Who am I, and what is running here."""
+    """The principal, and the versions of workflows that are served."""
     return await console.page(request, client, "settings.html", await settings_values(client))
 
 
 async def settings_values(client: Any) -> dict[str, Any]:
-    """Who asks, which versions serve, and whether they differ."""
+    """The principal, the versions that are served, and whether they differ."""
     principal = client.principal
     may_all = principal.may(Permission.READ_ALL)
     instances = await client.unscoped.instances() if may_all else []

@@ -1,4 +1,4 @@
-"""The start page: does everything move, what needs an operator, what is late."""
+"""The start page: counts by state, what needs an operator, and what is late."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEWEST_ALERTS = 5
 
 @get("/", permission=Permission.READ_ALL)
 async def now_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
-    """How everything stands."""
+    """The overview of the whole store."""
     whole = client.unscoped
     overview = await console.overview(client)
     now = client.now()

@@ -1,4 +1,4 @@
-"""The page of one task: where it stands, why, what happened when, and what can be done next."""
+"""The page of one task: its status, the cause, the timeline, and the possible next acts."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from stepward.views.tasks import failures_of, stage_of
 AUDITS = 1_000
 ALERTS = 1_000
 STEPS_SHOWN = 100
-"""Steps of the table that are shown at once."""
+"""Most steps that the table shows at once."""
 
 
 class TaskView(Struct, frozen=True, kw_only=True):
-    """Everything that the page tells of the task."""
+    """All data of the page."""
 
     record: Task
     status: TaskStatus
@@ -58,7 +58,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
 
 
 class StepLine(Struct, frozen=True, kw_only=True):
-    """A line of the table of steps."""
+    """A row of the table of steps."""
 
     step: Step
     state: str
@@ -67,7 +67,7 @@ class StepLine(Struct, frozen=True, kw_only=True):
 
 
 async def read_task(scoped: ScopedClient, id: str) -> TaskView:
-    """What the store knows of the task; that its payloads are read is audited. Raises TaskNotFound."""
+    """Reads all data of the task; the read of its payloads is audited. Raises TaskNotFound."""
     found = await scoped.find(id)
     client, record = found.client, found.record
     session = session_of(client)
@@ -90,7 +90,7 @@ async def read_task(scoped: ScopedClient, id: str) -> TaskView:
 async def task_page(
     request: PageRequest, client: RequestClient, console: SharedConsole, task_id: PathId
 ) -> PageResponse:
-    """Everything about one task."""
+    """The page of one task."""
     view = await read_task(client, task_id_of(task_id))
     values = task_values(view, client.now(), request.query_params, payloads=client.principal.payloads)
     return await console.page(request, client, "task.html", values)
@@ -144,7 +144,7 @@ def _lines(record: Task, steps: Sequence[Step], now: float) -> list[StepLine]:
 
 
 def _number(text: object, most: int) -> int:
-    """The place in the table of steps that the address asks for."""
+    """The first row of the table of steps, from the query of the address."""
     return min(int(text), most) if isinstance(text, str) and text.isdecimal() and len(text) < 7 else 0
 
 
@@ -161,7 +161,7 @@ def _timeline(view: TaskView, steps: Sequence[Step], now: float, asked: Any) -> 
 
 
 def _window(asked: Any) -> tuple[float, float] | None:
-    """The part of the time that the address asks for, if it is one."""
+    """The window of the timeline from the query of the address; None if it is not valid."""
     try:
         start, end = float(asked.get("from", "")), float(asked.get("to", ""))
     except ValueError:
@@ -170,7 +170,7 @@ def _window(asked: Any) -> tuple[float, float] | None:
 
 
 async def _signals(client: Client, record: Task) -> Counter[str]:
-    """By name, the signals that came and that the workflow has not taken."""
+    """The signals that the workflow has not received yet, counted by name."""
     if record.state in TASK_ENDS:
         return Counter()
     untaken = await session_of(client).store.operators.outlived_inbox([record.uid], ("", 0))
@@ -178,7 +178,7 @@ async def _signals(client: Client, record: Task) -> Counter[str]:
 
 
 def _plan(view: TaskView) -> list[dict[str, Any]]:
-    """A line of the plan's graph each, with the stage that stands on it."""
+    """The rows of the plan's graph, each with its stage's state."""
     if not view.plan:
         return []
     states = {step.key: step.state for step in view.rows}
@@ -202,7 +202,7 @@ def _command(action: Choice) -> str:
 
 
 def _hidden(step: Step) -> Step:
-    """The step without what a person or a service has written."""
+    """The step without text of persons or services."""
     return Step(
         **{
             name: getattr(step, name)
@@ -219,7 +219,7 @@ def _hidden_cause(cause: Cause, status: TaskStatus) -> Cause:
 
 
 def _deadline_used(task: Task, now: float) -> float | None:
-    """The part of the time until its deadline that a live task has used, 0 to 1."""
+    """The share of the time until its deadline that a live task has used, 0 to 1."""
     if task.deadline is None or task.state in TASK_ENDS or task.deadline <= task.created_at:
         return None
     return min(1.0, max(0.0, (now - task.created_at) / (task.deadline - task.created_at)))

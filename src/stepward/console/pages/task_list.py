@@ -1,4 +1,4 @@
-"""The list of tasks: what is asked for stands in the address."""
+"""The list of tasks; its filter and position are in the address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stepward.views.tasks import note_of
 
 PAGE = 50
 LONGEST = 4_000
-"""Characters of a filter, or of a cursor, in the address."""
+"""Most characters of a filter or a cursor in the address."""
 CHIPS = (
     ("in error", "state = 'error'"),
     ("processing", "state = 'processing'"),
@@ -31,27 +31,27 @@ CHIPS = (
     ("failed in the last hour", "state = 'error' and ended > '1h ago'"),
     ("due within the hour", "deadline < 'in 1h'"),
 )
-"""Filters that are often wanted, with their words."""
+"""Common filters, with their labels."""
 
 
 class TaskLine(Struct, frozen=True, kw_only=True):
-    """A line of the list."""
+    """A row of the list."""
 
     status: TaskStatus
     note: str
     used: float | None
-    """The part of the time until its deadline that is used up, 0 to 1."""
+    """The share of the time until its deadline that the task has used, 0 to 1."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """What the address asks for."""
+    """The filter and position in the address."""
 
     where: str = ""
-    """A filter, as ``docs/search.md`` has it."""
+    """A filter in the language of ``docs/search.md``."""
     before: str = ""
 
     def query(self, **changed: str) -> str:
-        """The address's query with something of it changed."""
+        """The query of the address with some parts replaced."""
         return urlencode({name: value for name, value in ({"where": self.where} | changed).items() if value})
 
 
@@ -78,13 +78,14 @@ async def tasks_page(request: PageRequest, client: RequestClient, console: Share
 
 @get("/find", permission=Permission.READ)
 async def find_page(request: PageRequest) -> Redirect:
-    """Go to the task of an id that was typed."""
+    """Redirect to the page of the task whose id was typed."""
     id = str(request.query_params.get("id") or "").strip()
     return Redirect(f"{root_of(request)}{task_href(id) if id else '/tasks'}", status_code=303)
 
 
 def _wanted(asked: Any) -> Wanted:
-    """What the address asks for; ``state``, ``workflow`` and ``label`` of links become parts of the filter."""
+    """The filter and position in the address; ``state``, ``workflow`` and ``label`` of links become parts of the
+    filter."""
     parts = [str(asked["where"])[:LONGEST]] if asked.get("where") else []
     parts += [f"{name} = {_quoted(str(asked[name]))}" for name in ("state", "workflow") if asked.get(name)]
     label, _, value = str(asked.get("label") or "").partition("=")

@@ -1,4 +1,4 @@
-"""Where an instant is drawn: time runs linearly, stretches of more than an hour in which nothing happens are folded."""
+"""The time axis of a timeline: linear, with stretches of more than an hour without events folded."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from stepward import durations
 from stepward.console.timeline.spans import TimelineRow
 
 FOLDED_FROM = 3600.0
-"""Seconds without anything happening from which a stretch is folded."""
+"""Seconds without an event from which a stretch is folded."""
 FOLD_WIDTH = 3.0
-"""Percent of the width that a folded stretch takes."""
+"""The width of a folded stretch, in percent of the axis."""
 MOST_FOLDS = 12
-"""Beyond it the longest are folded."""
+"""Most folded stretches; with more only the longest are folded."""
 LEAST_SECONDS = 0.01
 TICKS = 6
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800)
@@ -24,7 +24,7 @@ LONGER_STEPS = (3600.0, 7200.0, 14400.0, 21600.0, 43200.0, 86400.0, 172800.0, 60
 
 
 class AxisPart(Struct, frozen=True):
-    """A stretch of time and where it is drawn, in percent of the width."""
+    """A stretch of time with its position and width, in percent of the axis."""
 
     start: float
     end: float
@@ -34,7 +34,7 @@ class AxisPart(Struct, frozen=True):
 
 
 class AxisTick(Struct, frozen=True):
-    """An instant that is named on the axis, and how long after the beginning it is."""
+    """A labelled instant of the axis, and its distance from the beginning."""
 
     left: float
     at: float
@@ -42,7 +42,7 @@ class AxisTick(Struct, frozen=True):
 
 
 class TimeAxis:
-    """The drawing's axis over ``start`` to ``end``; ``instants`` are those at which something happens."""
+    """The axis from ``start`` to ``end``; ``instants`` are those of events."""
 
     def __init__(self, start: float, end: float, instants: Iterable[float], *, origin: float | None = None) -> None:
         self.start = start
@@ -53,7 +53,7 @@ class TimeAxis:
         self._starts = [part.start for part in self.parts]
 
     def place(self, at: float) -> float:
-        """Percent of the width at which the instant is drawn; what is outside is drawn at the edge."""
+        """The position of an instant in percent of the axis; instants outside are placed at its edge."""
         if at <= self.start:
             return 0.0
         if at >= self.end:
@@ -63,11 +63,11 @@ class TimeAxis:
 
     @property
     def folds(self) -> list[AxisPart]:
-        """The stretches that are folded."""
+        """The folded stretches."""
         return [part for part in self.parts if part.is_folded]
 
     def ticks(self) -> list[AxisTick]:
-        """Instants to name: round distances from the beginning of the task."""
+        """Instants to label: round distances from the beginning of the task."""
         found: list[AxisTick] = []
         for part in self.parts:
             if not part.is_folded:
@@ -89,7 +89,7 @@ class TimeAxis:
 
 
 def axis_of(rows: Sequence[TimelineRow], start: float, end: float, *, window: tuple[float, float] | None) -> TimeAxis:
-    """The axis on which these rows fit; ``window`` is the part of it that is looked at."""
+    """The axis for these rows; ``window`` is the part of it that is shown."""
     instants = [at for row in rows for span in row.spans for at in (span.start, span.end)]
     instants += [mark.at for row in rows for mark in row.marks]
     latest = max([end, *(span.end for row in rows for span in row.spans)])
@@ -119,7 +119,7 @@ def _parts(instants: Sequence[float]) -> list[AxisPart]:
 def _joined(
     stretches: Sequence[tuple[float, float]], folded: set[tuple[float, float]]
 ) -> list[tuple[float, float, bool]]:
-    """Neighbours that are not folded as one."""
+    """Merges neighbouring stretches that are not folded."""
     found: list[tuple[float, float, bool]] = []
     for start, end in stretches:
         is_folded = (start, end) in folded

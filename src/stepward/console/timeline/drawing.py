@@ -1,4 +1,4 @@
-"""A timeline as it is drawn: every row with the places of its bars and marks, in percent of the width."""
+"""The layout of a timeline: every row with the positions of its bars and marks, in percent of the width."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stepward.model.states import StepKind
 from stepward.views.times import clock
 
 LEAST_WIDTH = 0.15
-"""Percent of the width that the shortest bar takes."""
+"""The width of the shortest bar, in percent."""
 WORDS = {
     SpanKind.ROOM: "waited for room at its Agent",
     SpanKind.ATTEMPT: "attempt",
@@ -30,7 +30,7 @@ ENDS = {
 
 
 class DrawnBar(Struct, frozen=True, kw_only=True):
-    """A stretch of time where it is drawn."""
+    """A span with its position and width."""
 
     kind: SpanKind
     left: float
@@ -41,7 +41,7 @@ class DrawnBar(Struct, frozen=True, kw_only=True):
 
 
 class DrawnMark(Struct, frozen=True, kw_only=True):
-    """An instant where it is drawn."""
+    """A mark with its position."""
 
     kind: MarkKind
     left: float
@@ -50,19 +50,19 @@ class DrawnMark(Struct, frozen=True, kw_only=True):
 
 
 class DrawnRow(Struct, frozen=True, kw_only=True):
-    """A row of the drawing, and the words beside it."""
+    """A row with its bars, marks and texts."""
 
     row: TimelineRow
     bars: list[DrawnBar]
     marks: list[DrawnMark]
     is_back: bool
-    """Whether it takes something back."""
+    """Whether the row is an undo."""
     text: str
-    """All of it in words."""
+    """The whole row as text."""
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """The whole drawing."""
+    """The whole layout."""
 
     rows: list[DrawnRow]
     ticks: list[AxisTick]
@@ -70,16 +70,16 @@ class Timeline(Struct, frozen=True, kw_only=True):
     start: float
     end: float
     now_left: float | None
-    """Where the present stands; None where it is not in the picture."""
+    """The position of the present; None if it is outside."""
     is_zoomed: bool
     is_about: bool
-    """Whether the start of some attempt is reckoned."""
+    """Whether the start of some attempt is an estimate."""
     groups: list[str]
-    """Names of steps that are drawn together."""
+    """Names of steps that are drawn as one row."""
 
 
 def drawn_timeline(rows: Sequence[TimelineRow], axis: TimeAxis, *, now: float | None, is_zoomed: bool) -> Timeline:
-    """Where everything of the rows is drawn; ``now`` of a task that goes on."""
+    """The layout of the rows; ``now`` is given for a task that has not ended."""
     drawn = [_row(row, axis) for row in rows]
     return Timeline(
         rows=drawn,

@@ -1,4 +1,4 @@
-"""The rows of a timeline: a step each, undo below what it undoes, and many of one name as one row."""
+"""The rows of a timeline: one for each step, undo below the step that it undoes, and one for many steps of a name."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from stepward.model.records import Audit, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState
 
 MOST_ROWS = 60
-"""Steps from which those of one name are drawn as one row."""
+"""Number of steps from which those of one name are drawn as one row."""
 LEAST_OF_GROUP = 5
 MOST_OPENED = 200
-"""Steps of a group that are drawn by themselves when it is opened; the first are."""
+"""Most steps of an opened group that are drawn in rows of their own, the first ones."""
 MOST_APART = 20
-"""Steps of a group that failed or are at work which are drawn by themselves; the first are."""
+"""Most failed or running steps of a group that are drawn in rows of their own, the first ones."""
 ENDED_WELL = frozenset({StepState.COMPLETED, StepState.UNDONE, StepState.SKIPPED})
 WORDS = {
     StepState.COMPLETED: "done",
@@ -31,7 +31,7 @@ WORDS = {
 def timeline_rows(
     task: Task, steps: Sequence[Step], audits: Sequence[Audit], now: float, *, opened: Collection[str] = ()
 ) -> list[TimelineRow]:
-    """The rows in the order in which the steps were asked for; groups named in ``opened`` are drawn step by step."""
+    """The rows in the order in which the steps were requested; groups named in ``opened`` are drawn step by step."""
     end = task.finished_at if task.state in TASK_ENDS and task.finished_at is not None else now
     decisions = decisions_on(audits)
     asked = _asked_at(task, steps)
@@ -44,12 +44,12 @@ def timeline_rows(
 
 
 def _ordered(steps: Sequence[Step]) -> list[Step]:
-    """By run and number; an undo has the number of what it undoes and comes below it."""
+    """Steps by run and number; an undo has the number of the step that it undoes and follows it."""
     return sorted(steps, key=lambda step: (step.run, step.number, step.kind is StepKind.UNDO))
 
 
 def _asked_at(task: Task, steps: Sequence[Step]) -> Mapping[tuple[int, str], float]:
-    """When each step was asked for: after the last outcome that was delivered to the workflow before it."""
+    """The instant at which each step was requested: that of the last outcome delivered to the workflow before it."""
     began = task.created_at if task.started_at is None else task.started_at
     found: dict[tuple[int, str], float] = {}
     for run in {step.run for step in steps}:
@@ -125,7 +125,7 @@ def _group(rows: Sequence[TimelineRow]) -> TimelineRow:
 
 
 def _union(spans: Sequence[TimelineSpan]) -> tuple[TimelineSpan, ...]:
-    """The time in which any of them was at work."""
+    """The spans in which any of the rows was running."""
     found: list[TimelineSpan] = []
     for span in sorted(spans, key=lambda each: each.start):
         if found and span.start <= found[-1].end:

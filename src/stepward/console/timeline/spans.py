@@ -1,4 +1,4 @@
-"""What is drawn of one step: stretches of time and instants, as plain data."""
+"""The data of a timeline's row: spans of time and marks."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from stepward.model.states import StepKind, StepState
 
 
 class SpanKind(StrEnum):
-    """What a stretch of time was spent on."""
+    """What a span of time was spent on."""
 
     ROOM = "room"
-    """The step was asked for and its Agent had no room."""
+    """The step was requested and its Agent had no free window."""
     ATTEMPT = "attempt"
     PAUSE = "pause"
-    """Between an attempt that did not end well and the next one."""
+    """The delay between a failed attempt and the next."""
     SLEEP = "sleep"
     """A timer, or the wait for a signal."""
     OUTSIDE = "outside"
-    """The Agent has done its part; the step is finished from outside."""
+    """The Agent has deferred the attempt; the step is finished from outside."""
 
 
 class SpanEnd(StrEnum):
-    """How a stretch ended."""
+    """How a span ended."""
 
     DONE = "done"
     FAILED = "failed"
     DOUBT = "doubt"
-    """It is unknown whether the attempt acted."""
+    """It is unknown whether the attempt was executed."""
     OPEN = "open"
-    """It has not ended."""
+    """The span has not ended."""
 
 
 class TimelineSpan(Struct, frozen=True, kw_only=True):
-    """A stretch of time of a step; instants in seconds of the store's clock."""
+    """A span of a step; instants in seconds of the store's clock."""
 
     kind: SpanKind
     start: float
@@ -43,13 +43,14 @@ class TimelineSpan(Struct, frozen=True, kw_only=True):
     outcome: SpanEnd = SpanEnd.DONE
     attempt: int = 0
     is_about: bool = False
-    """Whether the start is reckoned: the store keeps when the last attempt began, of earlier ones when they ended."""
+    """Whether the start is an estimate: the store keeps the start of the last attempt only, and of earlier ones
+    their end."""
     told: str = ""
     """The error that the attempt reported, if it failed."""
 
 
 class MarkKind(StrEnum):
-    """What an instant stands for."""
+    """What a mark stands for."""
 
     DECISION = "decision"
     COMPLETE_BY = "complete-by"
@@ -57,7 +58,7 @@ class MarkKind(StrEnum):
 
 
 class TimelineMark(Struct, frozen=True, kw_only=True):
-    """An instant of a step, with its word."""
+    """An instant of a step, with its label."""
 
     kind: MarkKind
     at: float
@@ -65,7 +66,7 @@ class TimelineMark(Struct, frozen=True, kw_only=True):
 
 
 class TimelineRow(Struct, frozen=True, kw_only=True):
-    """One step, or steps of one name together."""
+    """One step, or several steps of one name."""
 
     key: str
     run: int
@@ -76,7 +77,7 @@ class TimelineRow(Struct, frozen=True, kw_only=True):
     """1 for an undo, below the step that it undoes."""
     agent: str | None = None
     instance: str | None = None
-    """Who works on it, where that is known."""
+    """The instance that runs the step, where it is known."""
     attempt: int = 0
     idempotency_key: str = ""
     spans: tuple[TimelineSpan, ...] = ()
@@ -86,4 +87,4 @@ class TimelineRow(Struct, frozen=True, kw_only=True):
     is_set_aside: bool = False
     is_in_doubt: bool = False
     group: str = ""
-    """For steps together: how many there are and how they ended."""
+    """For several steps: how many there are and how they ended."""

@@ -1,1 +1,1 @@
-"""Who may do what over HTTP: principals, roles, scopes, and the one place where every request is let through."""
+"""Access over HTTP: principals, roles, scopes, and the choke point that every request passes."""

@@ -1,4 +1,4 @@
-"""What the audit tells of access: who was refused, and who read payloads. Neither can flood it."""
+"""Writes refused requests and reads of payloads into the audit, each up to a bound, so that they cannot flood it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ logger = logging.getLogger("stepward.http")
 
 WINDOW_SECONDS = 60.0
 REFUSED_PER_WINDOW = 30
-"""Refused tries that are told one by one; of more their number is told."""
+"""Most refusals that are recorded one by one within a window; the next record counts the others."""
 READ_AGAIN_SECONDS = 600.0
-"""A principal that reads the payloads of a task again within this time is not told again."""
+"""Seconds within which further reads of one task's payloads by one principal are not recorded."""
 MOST_READS = 10_000
 LONGEST_VALUE = 200
 
 
 class AccessAudit:
-    """Writes acts of access; where the store does not take one, it is a warning of the log."""
+    """Writes acts of access; if the store refuses one, the act is logged as a warning."""
 
     def __init__(self, source: ClientSource) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class AccessAudit:
         self._reads: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     async def refused(self, actor: str, *, reason: str, task: str | None = None, **request: str) -> None:
-        """Somebody was refused; ``request`` tells its method, path and address."""
+        """Records a refused request; ``request`` holds its method, path and address."""
         now = asyncio.get_running_loop().time()
         if now >= self._window_ends:
             self._window_ends, self._told = now + WINDOW_SECONDS, 0
@@ -51,7 +51,7 @@ class AccessAudit:
         await self._write(Audit(actor=actor, act="refused", task=task, details=msgspec.json.encode(details)))
 
     async def read_payloads(self, principal: Principal, task: str) -> None:
-        """A principal is shown the payloads of the task of that uid."""
+        """Records that a principal is shown the payloads of the task with that uid."""
         now = asyncio.get_running_loop().time()
         key = (principal.name, task)
         if now < self._reads.get(key, 0.0):
@@ -63,7 +63,7 @@ class AccessAudit:
         await self._write(Audit(actor=principal.name, act="read_payloads", task=task))
 
     async def acted(self, principal: Principal, act: str, *, task: str | None = None) -> None:
-        """A principal did what the store itself does not audit."""
+        """Records an act of a principal that the store itself does not audit."""
         await self._write(Audit(actor=principal.name, act=act, task=task))
 
     async def _write(self, act: Audit) -> None:

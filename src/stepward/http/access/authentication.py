@@ -1,4 +1,4 @@
-"""Finds out who asks: by an API token, or by the cookie of a session."""
+"""Authentication of a request by an API token or by a session cookie."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from stepward.model.credentials import Credential, CredentialKind
 
 COOKIE = "stepward_session"
 BY_TOKEN = "token:"  # noqa: S105  no password
-"""Before the id of the token that a session was begun by."""
+"""Prefix of ``created_by`` for a session that was begun with a token; the token's id follows."""
 FAILURES = 10
-"""Wrong tokens that one address may send at once; then one every six seconds."""
+"""Most wrong tokens of one address in a burst; then one every six seconds."""
 FAILURE_RATE = 1 / 6
 REQUESTS = 400
-"""Requests that one principal may send at once, and then a second."""
+"""Most requests of one principal in a burst, and per second after it."""
 REQUEST_RATE = 200.0
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="stepward"'}
 
 
 class Credentials:
-    """Looks up what a request carries, in the store, at every request: what is revoked is worth nothing at once."""
+    """Looks up the credential of every request in the store, so that a revocation applies at once."""
 
     def __init__(self, source: ClientSource, audit: AccessAudit) -> None:
         self._source = source
@@ -36,7 +36,8 @@ class Credentials:
         self._requests = AccessLimit(_seconds, rate=REQUEST_RATE, burst=REQUESTS)
 
     async def principal(self, incoming: IncomingRequest) -> Principal | None:
-        """The principal of what the request carries; None if it carries nothing. Raises HttpRefusal for a bad one."""
+        """The principal of the request's credential; None without one. Raises HttpRefusal for a credential that is
+        not valid."""
         header = incoming.header("authorization")
         found = await self._of_session(incoming) if header is None else await self._of_token(incoming, header)
         if found is not None:
@@ -44,7 +45,7 @@ class Credentials:
         return found
 
     async def is_live(self, principal: Principal) -> bool:
-        """Whether what it signed in by is still worth something; streams ask again and again."""
+        """Whether the principal's credential is still valid; streams check it repeatedly."""
         if principal.sign_in is SignIn.LOCAL:
             return True
         store = session_of(await self._source.client()).store
@@ -52,7 +53,7 @@ class Credentials:
         return found is not None and await self._is_worth(found)
 
     def check_failures(self, address: str) -> None:
-        """Raises HttpRefusal if that address has sent too many wrong ones."""
+        """Raises HttpRefusal (429) if the address has sent too many wrong tokens."""
         if wait := self._failures.wait_seconds(address):
             raise HttpRefusal(
                 429,
@@ -61,7 +62,7 @@ class Credentials:
             )
 
     async def failed(self, incoming: IncomingRequest, reason: str) -> None:
-        """Count a try to sign in that was wrong, and tell the audit."""
+        """Counts and audits a failed authentication."""
         self._failures.take(incoming.address)
         await self._audit.refused(
             "unknown", reason=reason, method=incoming.method, path=incoming.path, address=incoming.address
@@ -72,7 +73,7 @@ class Credentials:
         return principal_of(await self.token_of(incoming, text.strip() if scheme.lower() == "bearer" else ""), csrf="")
 
     async def token_of(self, incoming: IncomingRequest, text: str) -> Credential:
-        """The live token of that text. Raises HttpRefusal; whoever sends wrong ones has to wait."""
+        """The live token with that text. Raises HttpRefusal, also while the address has sent too many wrong tokens."""
         self.check_failures(incoming.address)
         secret = read_secret(text)
         found = None if secret is None else await self._live(secret, CredentialKind.TOKEN)
@@ -94,7 +95,7 @@ class Credentials:
         return found if await self._is_worth(found) else None
 
     async def _is_worth(self, found: Credential) -> bool:
-        """Whether it is live, and the token that a session was begun by too."""
+        """Whether the credential is live and, for a session, the token that it was begun with."""
         store = session_of(await self._source.client()).store
         if not found.is_live(store.now()):
             return False
@@ -113,7 +114,7 @@ class Credentials:
 
 
 def principal_of(credential: Credential, *, csrf: str) -> Principal:
-    """Who holds that credential."""
+    """The principal that holds the credential."""
     is_token = credential.kind is CredentialKind.TOKEN
     return Principal(
         name=f"token:{credential.name}" if is_token else credential.name,

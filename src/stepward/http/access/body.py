@@ -1,4 +1,4 @@
-"""The body of a request: it must arrive in time, and a form's field may be read before its route is called."""
+"""The body of a request, with a time limit for each part; a form's field can be read before the route is called."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from litestar.types import HTTPReceiveMessage, HTTPRequestEvent, Receive
 from stepward.http.problems import HttpRefusal
 
 PART_SECONDS = 10.0
-"""How long a sender may take for the next part of a body."""
+"""Seconds within which the next part of a body must arrive."""
 FORM_BYTES = 64 * 1024
 MOST_FIELDS = 100
 
 
 class RequestBody:
-    """What ``receive`` gives, in time; what was read ahead is given again."""
+    """Wraps ``receive`` with a time limit, and repeats the messages that were read ahead."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -24,7 +24,7 @@ class RequestBody:
         self._is_whole = False
 
     async def receive(self) -> HTTPReceiveMessage:
-        """The next message. Raises HttpRefusal for a body that does not come."""
+        """The next message. Raises HttpRefusal (408) if the next part does not arrive in time."""
         if self._ahead:
             return self._ahead.pop(0)
         if self._is_whole:
@@ -33,7 +33,8 @@ class RequestBody:
         return await self._next()
 
     async def form_field(self, name: str) -> str | None:
-        """The field of a form; the route may still read the form. Raises HttpRefusal for one that is too large."""
+        """The field of a form; the route can still read the form. Raises HttpRefusal (413) for a form that is too
+        large."""
         data = b""
         while not self._is_whole:
             message = await self._next()

@@ -1,7 +1,7 @@
-"""The one place where every request is let through, whatever its path, its method or its protocol.
+"""The choke point: every request passes it, whatever its path, method or protocol.
 
-It is told who asks before any route is looked for, and asks each route for the permission that it declares. A route
-without a declaration is refused for everybody.
+It authenticates a request before any route is matched, and checks the permission that the route declares. A route
+without a declaration is refused for every principal.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ SAFE = frozenset({"GET"})
 FORM = "application/x-www-form-urlencoded"
 FORBIDDEN = 403
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host")
-"""Headers of proxies: where one stands in front, not everybody who comes from this host belongs to it."""
+"""Headers that proxies add: with one of them, a request from loopback may come from another host."""
 
 
 class Authenticator(Protocol):
-    """Finds out who asks."""
+    """Finds the principal of a request."""
 
     async def principal(self, incoming: IncomingRequest) -> Principal | None:
-        """The principal of what the request carries; None if it carries nothing.
+        """The principal of the request's credential; None without one.
 
-        Raises HttpRefusal for what is wrong.
+        Raises HttpRefusal for a credential that is not valid.
         """
         ...
 
@@ -64,7 +64,7 @@ class ChokePoint:
         self._headers = headers
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """Let a request through to its route, or answer it here."""
+        """Passes a request to its route, or answers with a refusal."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 4403, "reason": "no such socket"})
             return
@@ -93,7 +93,7 @@ class ChokePoint:
             )
 
     async def _let_in(self, incoming: IncomingRequest) -> Principal | None:
-        """Who asks; None where nobody needs to say. Raises HttpRefusal."""
+        """The principal of an accepted request; None on a public path. Raises HttpRefusal."""
         if self._rules.proxy is not None and not self._is_health(incoming):
             incoming.behind(self._rules.proxy)
         if not self._rules.accepts_host(incoming.host) and not self._is_health(incoming):
@@ -122,7 +122,7 @@ class ChokePoint:
         return LOCAL
 
     def _is_health(self, incoming: IncomingRequest) -> bool:
-        """Whoever watches the process asks it by its own address."""
+        """Whether the path is a health check, which monitors request under the process's own address."""
         return incoming.path in HEALTH and not self._rules.local_admin
 
     def _is_public(self, incoming: IncomingRequest) -> bool:
@@ -130,7 +130,7 @@ class ChokePoint:
 
 
 class HardenedAnswer:
-    """An answer on its way out, which gets the headers that it does not have."""
+    """Adds the headers that an answer lacks, and records its status."""
 
     def __init__(self, send: Send, headers: Sequence[tuple[bytes, bytes]]) -> None:
         self._send = send
@@ -138,7 +138,7 @@ class HardenedAnswer:
         self.status = 0
 
     async def send(self, message: Message) -> None:
-        """Pass on a message of the answer."""
+        """Sends a message of the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             given = {name.lower() for name, _ in message["headers"]}
@@ -148,7 +148,7 @@ class HardenedAnswer:
 
 
 async def _check_csrf(incoming: IncomingRequest, principal: Principal | None, body: RequestBody) -> None:
-    """Raises HttpRefusal for an act of a session that none of its own pages asked for."""
+    """Raises HttpRefusal (403) for an act of a session without the session's CSRF token."""
     if principal is None or principal.sign_in is not SignIn.SESSION or incoming.method in SAFE:
         return
     given = incoming.header("x-csrf-token")
@@ -159,7 +159,7 @@ async def _check_csrf(incoming: IncomingRequest, principal: Principal | None, bo
 
 
 def authorize(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """Let a principal through to a route that declares a permission which it has. Raises HttpRefusal."""
+    """Checks that the principal has the permission that the route declares. Raises HttpRefusal (401 or 403)."""
     needed = handler.opt.get("permission")
     if not isinstance(needed, Permission):
         raise HttpRefusal(403, "this route declares no permission, and is for nobody")

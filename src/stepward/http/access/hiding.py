@@ -1,4 +1,4 @@
-"""What a principal that may not see payloads is shown instead: nothing of what a person or a service has written."""
+"""Copies of records without payloads, for principals that may not see any text of a person or a service."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from stepward.model.records import Alert, Audit, Schedule
 from stepward.payload import readable
 
 SHOWN_OF_ERRORS = frozenset({"type", "step", "maybe_done", "in_doubt", "attempt", "expired"})
-"""What of an error is no payload: its message, its data and its traceback may quote one."""
+"""Fields of an error that hold no payload; its message, data and traceback may quote one."""
 SHOWN_OF_ACTS = frozenset({"doubt", "later", "signal", "generation", "set_aside"})
-"""What of an act's details is no payload: edited inputs, results and notes may be."""
+"""Fields of an act's details that hold no payload; edited inputs, results and notes may."""
 EMPTY = b"{}"
 
 
@@ -41,7 +41,7 @@ def hidden_alert(alert: Alert) -> Alert:
 
 
 def hidden_audit(act: Audit) -> Audit:
-    """The act without what was given with it."""
+    """The act without its edited inputs, results and notes."""
     details = readable(act.details)
     shown = (
         {name: value for name, value in details.items() if name in SHOWN_OF_ACTS} if isinstance(details, dict) else {}

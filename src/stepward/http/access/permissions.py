@@ -1,4 +1,4 @@
-"""Roles and what each may do; every route declares one permission."""
+"""Roles and their permissions; every route declares one permission."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from stepward.model.credentials import AccessRole
 
 
 class Permission(StrEnum):
-    """What a route needs of whoever asks for it."""
+    """What a route requires of a principal."""
 
     PUBLIC = "public"
-    """Nothing: the route is for those who have not signed in yet. Its path is matched exactly."""
+    """No sign-in. The route's path is matched exactly."""
     SIGNED_IN = "signed_in"
     """Any principal."""
     READ = "read"
-    """Tasks within the principal's scope, and what belongs to them."""
+    """Reads tasks within the principal's scope, and what belongs to them."""
     READ_ALL = "read_all"
-    """What belongs to no task: instances, Agents, dead letters. A principal with a scope does not have it."""
+    """Reads what belongs to no task: instances, Agents, dead letters. Not available with a scope."""
     SUBMIT = "submit"
-    """New tasks within the scope."""
+    """Submits tasks within the scope."""
     ACT = "act"
     """Directives, signals and completions of tasks within the scope."""
     OPERATE = "operate"
-    """Acts on what belongs to no task: Agents, schedules, dead letters put back. Not with a scope."""
+    """Acts on what belongs to no task: Agents, schedules, dead letters put back. Not available with a scope."""
     ADMINISTER = "administer"
-    """What cannot be taken back, and the access of others. Not with a scope."""
+    """Acts that cannot be undone, and the access of other principals. Not available with a scope."""
 
 
 ALL_TASKS = frozenset({Permission.READ_ALL, Permission.OPERATE, Permission.ADMINISTER})
@@ -39,4 +39,4 @@ GRANTS: dict[AccessRole, frozenset[Permission]] = {
     AccessRole.OPERATOR: _OPERATOR,
     AccessRole.ADMIN: _OPERATOR | {Permission.ADMINISTER},
 }
-"""What each role may do."""
+"""The permissions of each role."""

@@ -1,4 +1,4 @@
-"""Principals: who asks, with which role, and which tasks exist for it."""
+"""Principals: the identity, role and task scope behind a request."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from stepward.model.credentials import AccessRole
 
 
 class SignIn(StrEnum):
-    """How a principal proved who it is."""
+    """How a principal authenticated."""
 
     LOCAL = "local"
-    """It reached a console that serves this host alone."""
+    """By a request to a console that listens on loopback only."""
     TOKEN = "token"  # noqa: S105  no password
-    """It sent an API token."""
+    """By an API token."""
     SESSION = "session"
-    """Its browser sent the cookie of a session."""
+    """By the cookie of a session."""
 
 
 class TaskScope(Struct, frozen=True):
-    """Which tasks exist for a principal; of a task out of scope it is told what it is told of an unknown id."""
+    """The tasks that a principal may see; a task out of scope is answered like an unknown id."""
 
     workflows: tuple[str, ...] = ()
-    """One of these; empty: any."""
+    """Names of workflows, any of which a task must run; empty: any workflow."""
     labels: tuple[tuple[str, str], ...] = ()
-    """All of these; empty: any."""
+    """Labels, all of which a task must have; empty: any task."""
 
     @property
     def is_everything(self) -> bool:
-        """Whether every task is in it."""
+        """Whether the scope holds every task."""
         return not (self.workflows or self.labels)
 
     def has(self, workflow: str, labels: Mapping[str, str]) -> bool:
-        """Whether a task of that workflow with those labels is in it."""
+        """Whether the scope holds a task of that workflow with those labels."""
         if self.workflows and workflow not in self.workflows:
             return False
         return all(labels.get(name) == value for name, value in self.labels)
@@ -46,26 +46,27 @@ EVERYTHING = TaskScope()
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """Who asks."""
+    """The identity behind a request."""
 
     name: str
-    """The actor in the audit: ``local``, ``token:NAME``, ``user:NAME``."""
+    """The actor in the audit: ``local``, ``token:NAME`` or ``user:NAME``."""
     role: AccessRole
     payloads: bool = False
-    """Whether it is shown inputs, outputs, errors and messages."""
+    """Whether inputs, outputs, errors and messages are shown."""
     scope: TaskScope = EVERYTHING
     sign_in: SignIn
     credential: str = ""
-    """The id of its token or session; empty for ``local``."""
+    """The id of the token or session; empty for ``local``."""
     csrf: str = ""
-    """Of a session: what its pages send with each act, in a form field ``csrf_token`` or the header X-CSRF-Token."""
+    """The CSRF token of a session: its pages send it with each act, in a form field ``csrf_token`` or the header
+    X-CSRF-Token."""
 
     def may(self, permission: Permission) -> bool:
-        """Whether it has that permission."""
+        """Whether the principal has that permission."""
         if permission in ALL_TASKS and not self.scope.is_everything:
             return False
         return permission in GRANTS[self.role]
 
 
 LOCAL = Principal(name="local", role=AccessRole.ADMIN, payloads=True, sign_in=SignIn.LOCAL)
-"""Whoever reaches a console that serves this host alone."""
+"""The principal of requests to a console that listens on loopback only."""

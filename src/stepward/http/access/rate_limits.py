@@ -1,4 +1,4 @@
-"""How often one address may fail to sign in, and how often one principal may ask."""
+"""Rate limits by key: failed sign-ins of an address, requests of a principal."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 MOST_KEYS = 10_000
-"""Addresses or principals that are kept apart; the ones that were quiet for longest are forgotten."""
+"""Most addresses or principals that are tracked; the least recently used are dropped."""
 
 
 class AccessLimit:
-    """A bucket of permits for each key, which fills by ``rate`` a second up to ``burst``."""
+    """A token bucket for each key, which fills by ``rate`` permits a second up to ``burst``."""
 
     def __init__(self, clock: Callable[[], float], *, rate: float, burst: float) -> None:
         self._clock = clock
@@ -23,7 +23,7 @@ class AccessLimit:
         return max(0.0, (1 - self._level(key)) / self._rate)
 
     def take(self, key: str) -> float:
-        """Take a permit, if there is one, and give the seconds to wait until there is: 0 if it was taken."""
+        """Takes a permit if the key has one. Returns 0 if it was taken, else the seconds until there is one."""
         wait = self.wait_seconds(key)
         if wait == 0:
             self._levels[key] = (self._level(key) - 1, self._clock())

@@ -1,4 +1,4 @@
-"""A request as the choke point sees it, before any route is looked for."""
+"""The parts of a request that the choke point checks before any route is matched."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ QUERY_BYTES = 8192
 HEADER_COUNT = 100
 HEADER_BYTES = 16 * 1024
 SAME_SITE = frozenset({"same-origin", "none"})
-"""What browsers say in Sec-Fetch-Site of a request of this site's own pages, or one that a person typed."""
+"""Values of Sec-Fetch-Site for requests from this site's own pages, or of an address that a person typed."""
 ODD = re.compile(r"//|/\.{1,2}(/|$)|.+/$|[\x00-\x20\x7f\\]")
-"""What no path of ours has; servers and proxies differ in how they read it."""
+"""Characters that no path of the application has, and that servers and proxies may read differently."""
 
 
 def is_within(address: str, network: str) -> bool:
@@ -28,15 +28,15 @@ def is_within(address: str, network: str) -> bool:
 
 
 class IncomingRequest:
-    """The parts of a request that decide whether it is let through."""
+    """The parts of a request that access is decided by."""
 
     def __init__(self, scope: Any) -> None:
         path, base = str(scope["path"]), str(scope.get("root_path", ""))
         below = bool(base) and (path == base or path.startswith(f"{base}/"))
         self.base = base
-        """Where the application is mounted."""
+        """The path at which the application is mounted."""
         self.path = (path[len(base) :] or "/") if below else path
-        """Below that place."""
+        """The path below ``base``."""
         self.method = str(scope["method"])
         self.query = str(scope["query_string"], "latin-1")
         self.address = str((scope.get("client") or ("unknown",))[0])
@@ -47,12 +47,13 @@ class IncomingRequest:
 
     @property
     def wants_page(self) -> bool:
-        """Whether a browser asks for a page, and no program for data."""
+        """Whether the request is a browser's for a page, rather than a program's for data."""
         is_api = self.path.startswith("/api/")
         return self.method == "GET" and not is_api and "text/html" in self._headers.get("accept", "")
 
     def behind(self, proxy: str) -> None:
-        """Take the address and the scheme that the proxy tells. Raises HttpRefusal for what comes past the proxy."""
+        """Takes the client's address and scheme from the proxy's headers. Raises HttpRefusal (403) for a request
+        that did not come through the proxy over https."""
         if not is_within(self.address, proxy):
             raise HttpRefusal(403, "address: expected requests through the proxy, found one past it")
         if self._headers.get("x-forwarded-proto", "").rpartition(",")[2].strip() != "https":
@@ -61,7 +62,7 @@ class IncomingRequest:
         self.address = self._headers.get("x-forwarded-for", "").rpartition(",")[2].strip() or self.address
 
     def header(self, name: str) -> str | None:
-        """The header of that name, in small letters."""
+        """The header of that name, which is given in lower case."""
         return self._headers.get(name)
 
     def cookie(self, name: str) -> str | None:
@@ -73,7 +74,8 @@ class IncomingRequest:
         return None
 
     def check_size(self) -> None:
-        """Raises HttpRefusal for a path or a query that is too long or reads differently elsewhere."""
+        """Raises HttpRefusal for a path, query or headers that are too long, or a path that proxies may read
+        differently."""
         if len(self.path) > PATH_BYTES or len(self.query) > QUERY_BYTES:
             raise HttpRefusal(
                 414, f"address: expected at most {PATH_BYTES:,} bytes of path and {QUERY_BYTES:,} of query"
@@ -87,9 +89,10 @@ class IncomingRequest:
             )
 
     def check_origin(self, *, needed: bool) -> None:
-        """Raises HttpRefusal for a request that a page of another site made a browser send.
+        """Raises HttpRefusal (403) for a request that a page of another site made a browser send.
 
-        With ``needed``, what does not say where it comes from is refused too: browsers say it of every act.
+        With ``needed``, a request without Sec-Fetch-Site and Origin is refused too: browsers send one of them with
+        every act.
         """
         site, origin = self._headers.get("sec-fetch-site"), self._headers.get("origin")
         foreign = needed and site is None and origin is None

@@ -1,4 +1,4 @@
-"""From where an application may be reached, and how it is known there."""
+"""The addresses from which an application accepts requests, and the names under which it is reached."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-"""Names under which a browser reaches a console of its own host. Any other name may be an attacker's, whose DNS points
-here: that is how a page of another site would get at it."""
+"""Names under which a browser reaches a console of its own host. Any other name may be an attacker's that resolves
+to loopback (DNS rebinding), and would let a page of another site reach the console."""
 
 
 class AccessRules(Struct, frozen=True, kw_only=True):
-    """How an application lets requests in."""
+    """The conditions under which an application accepts requests."""
 
     local_admin: bool = False
-    """Whoever reaches it under a name of loopback is the admin ``local``: only for what listens on loopback alone."""
+    """Whether requests under a name of loopback are the admin ``local``: only for a server that listens on loopback
+    only."""
     proxy: str | None = None
-    """The address (or network) of the proxy that ends TLS; what does not come through it over https is refused."""
+    """The address (or network) of the proxy that ends TLS; requests that do not come through it over https are
+    refused."""
     url: str | None = None
-    """The address at which browsers reach it; requests under another host are refused."""
+    """The address at which browsers reach the application; requests under another host are refused."""
 
     def accepts_host(self, host: str) -> bool:
-        """Whether a request may name that host (and port)."""
+        """Whether requests with that host (and port) are accepted."""
         if self.local_admin:
             return _name_of(host) in LOOPBACK_NAMES
         return self.url is None or host == urlsplit(self.url).netloc.lower()

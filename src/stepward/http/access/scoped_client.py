@@ -1,6 +1,6 @@
-"""The client that routes are handed: what is out of a principal's scope does not exist, and payloads may be hidden.
+"""The client that routes receive: tasks out of the principal's scope are not found, and payloads may be hidden.
 
-Routes and pages have no other way to the store, so that none of them can forget to look.
+Routes and pages have no other access to the store, so no route can omit the check.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MOST_ALERTS = 1_000
 
 
 class FoundTask(Struct, frozen=True):
-    """A task that exists for the principal, payloads and all: whoever shows it looks at ``principal.payloads``."""
+    """A task within the principal's scope, with its payloads: the caller checks ``principal.payloads`` before it
+    shows them."""
 
     record: Task
     handle: TaskHandle
@@ -39,14 +40,14 @@ class FoundTask(Struct, frozen=True):
 
 
 class FoundPage(Struct, frozen=True):
-    """Tasks, newest first, and where the next page begins; None at the end."""
+    """Tasks, newest first, and the cursor of the next page; None on the last page."""
 
     tasks: list[TaskStatus]
     cursor: str | None
 
 
 class ScopedClient:
-    """A client in the name of a principal."""
+    """A client that acts in the name of a principal."""
 
     def __init__(self, client: Client, principal: Principal, audit: AccessAudit) -> None:
         self._session: ClientSession = session_of(client).acting_as(principal.name)
@@ -56,7 +57,7 @@ class ScopedClient:
 
     @property
     def unscoped(self) -> Client:
-        """The client itself, acting in the principal's name; only for one without a scope. Raises HttpRefusal."""
+        """The client itself, acting in the principal's name. Raises HttpRefusal (403) for a principal with a scope."""
         if not self.principal.scope.is_everything:
             raise HttpRefusal(403, f"expected a principal without a scope, found {self.principal.name} with one")
         return self._client
@@ -68,12 +69,12 @@ class ScopedClient:
 
     @property
     def hints(self) -> Hints:
-        """Called when the store may have changed."""
+        """Registers a callback for when the store may have changed."""
         return self._session.hints
 
     @property
     def owns_store(self) -> bool:
-        """Whether the connection is its own, and not that of the actors of this process."""
+        """Whether the client has a store connection of its own, and not that of the actors of this process."""
         return self._session.owns_store
 
     def now(self) -> float:
@@ -81,7 +82,7 @@ class ScopedClient:
         return self._session.store.now()
 
     async def find(self, id: str) -> FoundTask:
-        """The task of that id. Raises TaskNotFound, in the same words for one out of scope."""
+        """The task with that id. Raises TaskNotFound, with the same message for a task out of scope."""
         record = await self._session.record(id)
         if not self.sees(record):
             await self._audit.refused(self.principal.name, reason="scope", task=record.uid)
@@ -89,18 +90,18 @@ class ScopedClient:
         return FoundTask(record, self._client.task(id), self._client)
 
     def sees(self, record: Task) -> bool:
-        """Whether a task exists for the principal."""
+        """Whether the task is within the principal's scope."""
         labels = readable(record.labels)
         return self.principal.scope.has(record.workflow, labels if isinstance(labels, dict) else {})
 
     async def status(self, id: str) -> TaskStatus:
-        """Where the task stands. Raises TaskNotFound."""
+        """The task's status. Raises TaskNotFound."""
         found = await self.find(id)
         status = await found.handle.status()
         return status if self.principal.payloads else hidden_status(status)
 
     async def whole(self, id: str) -> tuple[Task, TaskStatus]:
-        """The task's record, with all its payloads, and where it stands by that very record. Raises TaskNotFound."""
+        """The task's record with all its payloads, and the status at that record. Raises TaskNotFound."""
         record = (await self.find(id)).record
         await self._note_payloads(record)
         (status,) = await self._session.statuses([record])
@@ -123,14 +124,14 @@ class ScopedClient:
         limit: int = 100,
         cursor: str | None = None,
     ) -> FoundPage:
-        """Tasks in scope, newest first; a page may be short of its limit before the end. Raises InvalidFilter."""
+        """Tasks in scope, newest first; a page may have fewer than ``limit`` before the end. Raises InvalidFilter."""
         condition = condition_of(where, state, workflow, label, self._session.store.now())
         scoped = both(condition, in_scope(self.principal.scope))
         found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
         return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
-        """Have a workflow run once, if that task will be in scope; its id. Raises HttpRefusal."""
+        """Submits a task that will be in scope, and returns its id. Raises HttpRefusal (403)."""
         if not self.principal.scope.has(workflow, options.get("labels") or {}):
             raise HttpRefusal(403, "workflow, labels: expected a task within the principal's scope, found one outside")
         handle: TaskHandle[Any] = await self._client.submit(workflow, *arguments, **options, **keywords)
@@ -139,24 +140,24 @@ class ScopedClient:
         return handle.id
 
     async def complete(self, token: str, result: Any) -> None:
-        """Finish a step from outside. Raises CompletionRefused."""
+        """Finishes a step by its completion token. Raises CompletionRefused."""
         await self._check_token(token)
         await self._client.complete(token, result, by=self.principal.name)
 
     async def fail(self, token: str, message: str, data: Mapping[str, Any]) -> None:
-        """Finish a step from outside, failed for good. Raises CompletionRefused."""
+        """Finishes a step as failed for good, by its completion token. Raises CompletionRefused."""
         await self._check_token(token)
         await self._client.fail(token, message, by=self.principal.name, **data)
 
     async def alerts(self, *, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """What operators were told, newest first; of tasks in scope, and of what is no task's only without a scope."""
+        """Alerts of tasks in scope, newest first; without a scope also those that belong to no task."""
         found = await self._client.alerts(limit if self.principal.scope.is_everything else MOST_ALERTS, open_only)
         seen = await self._in_scope(found)
         shown = [alert for alert in found if alert.number in seen][:limit]
         return shown if self.principal.payloads else [hidden_alert(alert) for alert in shown]
 
     async def acknowledge(self, number: int) -> bool:
-        """Mark an alert as seen; False if there is none such that is open, or it is out of scope."""
+        """Acknowledges an alert; False if no open alert in scope has that number."""
         if not self.principal.scope.is_everything:
             known = {alert.number for alert in await self.alerts(limit=MOST_ALERTS)}
             if number not in known:
@@ -164,14 +165,14 @@ class ScopedClient:
         return await self._client.acknowledge(number)
 
     async def audits(self, id: str, limit: int) -> list[Audit]:
-        """Who did what to a task, newest first. Raises TaskNotFound."""
+        """The audit of a task, newest first. Raises TaskNotFound."""
         found = await self.find(id)
         await self._note_payloads(found.record)
         acts = await self._client.audits(id, limit)
         return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
 
     async def schedules(self) -> list[Schedule]:
-        """The recurring tasks in scope, by name; what they make has no labels."""
+        """The schedules in scope, by name; their tasks have no labels."""
         found = [each for each in await self._client.schedules() if self.principal.scope.has(each.workflow, {})]
         return found if self.principal.payloads else [hidden_schedule(each) for each in found]
 
@@ -189,7 +190,7 @@ class ScopedClient:
         return found
 
     async def _check_token(self, token: str) -> None:
-        """Raises CompletionRefused for the token of a task out of scope, as for one that is no token."""
+        """Raises CompletionRefused for the token of a task out of scope, as for an invalid token."""
         if self.principal.scope.is_everything:
             return
         key = await self._session.store.client.completion_key(secrets.token_bytes(KEY_BYTES))
@@ -204,7 +205,7 @@ class ScopedClient:
 
 
 def in_scope(scope: TaskScope) -> Condition:
-    """The condition that a task exists for a principal."""
+    """The condition that a task is within the principal's scope."""
     workflows = [Comparison(SearchField.WORKFLOW, Operator.EQUAL, name) for name in scope.workflows]
     labels = [Comparison(SearchField.LABEL, Operator.EQUAL, value, name) for name, value in scope.labels]
     return AllOf((*([AnyOf(tuple(workflows))] if workflows else ()), *labels))

@@ -1,4 +1,4 @@
-"""The text of API tokens and session cookies: an id by which it is found, and a secret that nobody keeps."""
+"""The text of API tokens and session cookies: a public id, by which they are found, and a secret that is not stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TEXT = re.compile(rf"{PREFIX}([0-9a-f]{{16}})_([A-Za-z0-9_-]{{43}})")
 
 
 class Secret:
-    """A token as its holder has it; it does not show itself in logs."""
+    """The text of a token or session in parts; its ``repr`` leaves the secret out."""
 
     def __init__(self, id: str, secret: str) -> None:
         self.id = id
@@ -26,30 +26,30 @@ class Secret:
 
     @property
     def text(self) -> str:
-        """What is shown once, and sent with each request."""
+        """The whole text, which is shown once and sent with each request."""
         return f"{PREFIX}{self.id}_{self._secret}"
 
     @property
     def hash(self) -> bytes:
-        """What the store keeps of it."""
+        """The SHA-256 of the secret, which the store keeps."""
         return sha256(self._secret.encode()).digest()
 
     @property
     def csrf(self) -> str:
-        """What only pages that were sent to this session know."""
+        """The CSRF token of a session, derived from its secret."""
         return hmac.new(self._secret.encode(), b"csrf", "sha256").hexdigest()
 
     def opens(self, credential: Credential) -> bool:
-        """Whether it is that credential's; the time that it takes says nothing of how much of it is right."""
+        """Whether the secret is that of the credential, compared in constant time."""
         return hmac.compare_digest(self.hash, credential.secret_hash)
 
 
 def fresh_secret() -> Secret:
-    """A new one."""
+    """A new random id and secret."""
     return Secret(secrets.token_hex(8), secrets.token_urlsafe(SECRET_BYTES))
 
 
 def read_secret(text: str) -> Secret | None:
-    """The one that a text is; None if it is none."""
+    """The parts of a token's or session's text; None if the text has another form."""
     found = TEXT.fullmatch(text)
     return None if found is None else Secret(found[1], found[2])

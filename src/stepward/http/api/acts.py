@@ -1,4 +1,4 @@
-"""``POST /api/v1/tasks/{id}/…``: the directives, and signals. Each is audited under the name of whoever asks."""
+"""``POST /api/v1/tasks/{id}/…``: directives and signals. Each is audited under the principal's name."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ IfMatch = Annotated[
 
 
 class ActResult(Struct, frozen=True):
-    """The task after an act; one that a Scheduler holds has been told, and changes in a moment."""
+    """The task after an act; a task that a Scheduler holds changes shortly afterwards."""
 
     id: str
     state: TaskState
 
 
 class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to go on with a task in error."""
+    """How to continue a task in error."""
 
     step: str | None = None
     input: list[Any] | UnsetType = UNSET
@@ -43,7 +43,7 @@ class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class MarkDoneRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What somebody did by hand."""
+    """The result of a step that was done by hand."""
 
     step: str
     result: Any
@@ -57,20 +57,20 @@ class SignalRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: str
     payload: Any = None
     id: str | None = None
-    """One whose id was seen before is dropped."""
+    """An id for deduplication: a signal whose id was received before is dropped."""
 
 
 class SignalResult(Struct, frozen=True):
-    """What became of a signal."""
+    """Whether the signal was accepted."""
 
     id: str
     fresh: bool
-    """False: one of that id came before."""
+    """False: a signal with that id was received before."""
 
 
 @post("/tasks/{task_id:str}/cancel", permission=Permission.ACT, status_code=202)
 async def cancel_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
-    """Stop the task, undo what it did, and end it cancelled."""
+    """Stop the task, undo its steps, and end it as cancelled."""
     task = await _task(client, task_id, if_match)
     return ActResult(task.id, await task.cancel())
 
@@ -91,7 +91,7 @@ async def suspend_task(client: RequestClient, task_id: PathId, if_match: IfMatch
 
 @post("/tasks/{task_id:str}/resume", permission=Permission.ACT, status_code=202)
 async def resume_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
-    """Go on with a suspended task."""
+    """Continue a suspended task."""
     task = await _task(client, task_id, if_match)
     return ActResult(task.id, await task.resume())
 
@@ -103,7 +103,7 @@ async def resubmit_task(
     data: Annotated[ResubmitRequest, Body()],
     if_match: IfMatch = None,
 ) -> ActResult:
-    """Go on with a task in error: the step that failed is repeated."""
+    """Continue a task in error: the step that failed is repeated."""
     task = await _task(client, task_id, if_match)
     state = await task.resubmit(
         data.step,
@@ -122,7 +122,7 @@ async def mark_step_done(
     data: Annotated[MarkDoneRequest, Body()],
     if_match: IfMatch = None,
 ) -> ActResult:
-    """Record the result of a step that was done by hand, and go on with the task."""
+    """Record the result of a step that was done by hand, and continue the task."""
     task = await _task(client, task_id, if_match)
     by = instant_or_duration(data.complete_by)
     return ActResult(task.id, await task.mark_done(data.step, data.result, later=data.later, complete_by=by))
@@ -130,13 +130,13 @@ async def mark_step_done(
 
 @get("/tasks/{task_id:str}/preview", permission=Permission.READ)
 async def preview_repair(client: RequestClient, task_id: PathId, step: FromQuery[str | None] = None) -> RepairPreview:
-    """What resubmit or mark-done of the step that failed (or ``step``) would do to the record."""
+    """How resubmit or mark-done of the step that failed (or ``step``) would change the record."""
     return await (await _task(client, task_id, None)).preview(step)
 
 
 @post("/tasks/{task_id:str}/signals", permission=Permission.ACT, status_code=202)
 async def signal_task(client: RequestClient, task_id: PathId, data: Annotated[SignalRequest, Body()]) -> SignalResult:
-    """Give the task a signal."""
+    """Send the task a signal."""
     task = await _task(client, task_id, None)
     return SignalResult(task.id, await task.signal(data.name, data.payload, data.id, by=client.principal.name))
 

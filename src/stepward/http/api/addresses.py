@@ -1,4 +1,4 @@
-"""Ids in paths: the ``/`` within the id of a child task is written ``~``, which no id has."""
+"""Task ids in paths: the ``/`` within the id of a child task is written ``~``, which no id has."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ PathId = Annotated[str, PathParameter(description="The task's id; a child's `/` 
 
 
 def task_id_of(part: str) -> str:
-    """The id that a part of a path means."""
+    """The task id that a part of a path stands for."""
     return part.replace("~", "/")
 
 
 def task_path(id: str) -> str:
-    """Where a task is found, below the place where the application is mounted."""
+    """The path of a task, below the path at which the application is mounted."""
     return f"{API}/tasks/{quote(id.replace('/', '~'), safe='~@:')}"

@@ -1,4 +1,4 @@
-"""``/api/v1/alerts``, ``audit`` and ``dead-letters``: what wants an operator, and what operators did."""
+"""``/api/v1/alerts``, ``audit`` and ``dead-letters``: conditions for operators, and the acts of operators."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
 
 NUMBERS = 2**31
-"""Below it are the numbers of alerts and dead letters."""
+"""One more than the highest number of an alert or a dead letter."""
 Number = Annotated[int, Meta(ge=1, lt=NUMBERS)]
 
 
 class LettersRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which dead letters."""
+    """Dead letters by their numbers."""
 
     numbers: Annotated[list[int], Meta(min_length=1, max_length=MOST)]
 
 
 class LettersResult(Struct, frozen=True):
-    """The numbers of those that were there."""
+    """The numbers of the dead letters that were found."""
 
     numbers: list[int]
 
@@ -38,20 +38,20 @@ class LettersResult(Struct, frozen=True):
 async def list_alerts(
     client: RequestClient, open_only: FromQuery[bool] = True, limit: Limit = LIMIT
 ) -> list[AlertResource]:
-    """What operators were told, newest first."""
+    """List alerts, newest first."""
     return [resource(AlertResource, alert) for alert in await client.alerts(limit=limit, open_only=open_only)]
 
 
 @post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)
 async def acknowledge_alert(client: RequestClient, number: FromPath[Number]) -> None:
-    """Mark an alert as seen."""
+    """Acknowledge an alert."""
     if not await client.acknowledge(number):
         raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
 
 
 @get("/audit", permission=Permission.READ_ALL)
 async def list_audit(client: RequestClient, limit: Limit = LIMIT) -> list[AuditResource]:
-    """Who did what, newest first."""
+    """List the audit of all tasks, newest first."""
     acts = await client.unscoped.audits(limit=limit)
     shown = acts if client.principal.payloads else [hidden_audit(act) for act in acts]
     return [resource(AuditResource, act) for act in shown]
@@ -59,7 +59,7 @@ async def list_audit(client: RequestClient, limit: Limit = LIMIT) -> list[AuditR
 
 @get("/dead-letters", permission=Permission.READ_ALL)
 async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[DeadLetterResource]:
-    """Messages that nobody could use, newest first."""
+    """List messages that could not be processed, newest first."""
     return [_letter(client, letter) for letter in await client.unscoped.dead_letters(limit)]
 
 

@@ -14,7 +14,7 @@ from stepward.http.problems import HttpRefusal
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a step has failed for good."""
+    """The error of a step that has failed for good."""
 
     message: str
     data: dict[str, Any] = {}
@@ -30,7 +30,7 @@ class CompletionRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @post("/completions", permission=Permission.ACT, status_code=204)
 async def complete_step(client: RequestClient, data: Annotated[CompletionRequest, Body()]) -> None:
-    """Finish a step from outside."""
+    """Finish a step by its completion token."""
     if (data.result is UNSET) == (data.error is UNSET):
         raise HttpRefusal(422, "result, error: expected one of them, found both or none; send one", field="result")
     if isinstance(data.error, UnsetType):

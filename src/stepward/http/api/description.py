@@ -1,4 +1,4 @@
-"""The OpenAPI document: made by Litestar of the routes' types; what it does not know of, problems, is added."""
+"""The OpenAPI document, which Litestar generates from the routes' types; problem documents are added here."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ METHODS = ("get", "post", "delete")
 
 
 class DocumentRouter(Router):
-    """Takes the route of the document, and none of Litestar's pages for people."""
+    """Registers the route of the document, and none of Litestar's documentation pages."""
 
     def register(self, value: ControllerRouterHandler) -> list[BaseRoute]:
-        """Register the route, if it is the document's."""
+        """Registers the route if it is the document's."""
         is_document = isinstance(value, HTTPRouteHandler) and DOCUMENT in value.paths
         return super().register(value) if is_document else []
 
 
 def openapi() -> OpenAPIConfig:
-    """How the document is made and where it is found."""
+    """The settings of the document and its path."""
     router = DocumentRouter(API, route_handlers=[], opt={"permission": Permission.SIGNED_IN}, include_in_schema=False)
     return OpenAPIConfig(
         title="Stepward",
@@ -59,7 +59,7 @@ def openapi() -> OpenAPIConfig:
 
 
 def describe_problems(app: Litestar) -> None:
-    """Say of every route that what goes wrong comes as a problem document."""
+    """Adds to every route that errors are answered with a problem document."""
     document = app.openapi_schema
     document.components.schemas["Problem"] = PROBLEM
     problem = OpenAPIResponse(

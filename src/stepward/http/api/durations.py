@@ -1,4 +1,4 @@
-"""Ends of tasks as requests write them."""
+"""Instants and durations in the bodies of requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ETags of tasks: what a page showed is still so, or the act that it asks for is refused."""
+"""ETags of tasks: an act with ``If-Match`` is refused if the task has changed since it was shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ MOST_TAGS = 20
 
 
 def etag_of(status: TaskStatus) -> str:
-    """Changes with whatever an operator would decide by; who holds the task, and its complete-by, is not that."""
+    """The ETag of a task: it changes with everything that an operator decides by, and not with the owner or the
+    complete-by."""
     known = (
         status.uid,
         status.state,
@@ -30,7 +31,7 @@ def etag_of(status: TaskStatus) -> str:
 
 
 async def check_unchanged(found: FoundTask, if_match: str | None) -> None:
-    """Raises HttpRefusal (412) if the task is not any more what ``If-Match`` says."""
+    """Raises HttpRefusal (412) if the task's ETag is not among those of ``If-Match``."""
     if if_match is None or if_match.strip() == "*":
         return
     etag = etag_of(await found.handle.status())

@@ -1,4 +1,4 @@
-"""What happened to a task, in the order in which it happened."""
+"""The history of a task in the order of time."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from stepward.model.records import Audit
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened."""
+    """One event of the history."""
 
     at: datetime
     what: str
     """``created``, ``started``, ``ended``, ``step started``, ``step ended``, or the act of an audit."""
     step: str | None = None
     state: str | None = None
-    """In which the task or the step ended."""
+    """The state in which the task or the step ended."""
     attempt: int | None = None
     actor: str | None = None
 
 
 def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[Audit]) -> list[HistoryEntry]:
-    """All that is recorded of it, oldest first; of a step that was repeated, the last attempt."""
+    """All recorded events of a task, oldest first; of a step that was repeated, those of the last attempt."""
     created = HistoryEntry(at=_at(status.created_at), what="created")
     found: list[HistoryEntry] = []
     if status.started_at is not None:

@@ -1,4 +1,4 @@
-"""What the API shows: the records under their own names, payloads decoded, instants in RFC 3339 UTC."""
+"""The records that the API shows, under their own names, with payloads decoded and instants in RFC 3339 UTC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R = TypeVar("R", bound=Struct)
 
 
 class TaskResource(Struct, frozen=True, kw_only=True):
-    """Where a task stands."""
+    """The status of a task."""
 
     id: str
     uid: str
@@ -36,7 +36,7 @@ class TaskResource(Struct, frozen=True, kw_only=True):
     error: dict[str, Any] | None
     labels: dict[str, str]
     attributes: dict[str, Any]
-    """A time is a text in ISO 8601."""
+    """The task's search attributes by name; an instant is a text in ISO 8601."""
     steps_done: int
     steps: int
     progress: TaskProgress
@@ -47,14 +47,14 @@ class TaskResource(Struct, frozen=True, kw_only=True):
 
 
 class TaskDetail(TaskResource, frozen=True, kw_only=True):
-    """A task whole, but for its steps."""
+    """A task with all its fields, without its steps."""
 
     input: Any
     output: Any
     reply_to: str | None
     events: int
     payloads: bool
-    """Whether payloads are shown; null stands for them where they are not."""
+    """Whether payloads are shown; if not, their fields are null."""
 
 
 class StepResource(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class StepResource(Struct, frozen=True, kw_only=True):
 
 
 class AlertResource(Struct, frozen=True, kw_only=True):
-    """Something an operator must see."""
+    """An alert."""
 
     number: int
     at: datetime
@@ -100,7 +100,7 @@ class AlertResource(Struct, frozen=True, kw_only=True):
 
 
 class AuditResource(Struct, frozen=True, kw_only=True):
-    """An act."""
+    """An act of the audit."""
 
     number: int
     at: datetime
@@ -133,7 +133,7 @@ class InstanceResource(Struct, frozen=True, kw_only=True):
 
 
 class AgentResource(Struct, frozen=True, kw_only=True):
-    """Where an Agent stands."""
+    """The status of an Agent."""
 
     name: str
     state: AgentState
@@ -150,7 +150,7 @@ class AgentResource(Struct, frozen=True, kw_only=True):
 
 
 class ScheduleResource(Struct, frozen=True, kw_only=True):
-    """A recurring task."""
+    """A schedule of recurring tasks."""
 
     name: str
     workflow: str
@@ -168,19 +168,19 @@ class ScheduleResource(Struct, frozen=True, kw_only=True):
 
 
 class DeadLetterResource(Struct, frozen=True, kw_only=True):
-    """A message that nobody could use."""
+    """A message that could not be processed."""
 
     number: int
     queue: str
     body: str | None
-    """As text, which need not be JSON; null where payloads are not shown."""
+    """The body as text, which need not be JSON; null where payloads are not shown."""
     reason: str | None
     tries: int
     buried_at: datetime
 
 
 def resource(kind: type[R], record: Struct, **more: Any) -> R:
-    """The record as the API shows it; ``more`` is said besides."""
+    """The record as the API shows it; ``more`` gives further fields."""
     fields = [name for name in kind.__struct_fields__ if name not in more]
     instants = {name for name in fields if "datetime" in str(kind.__annotations__.get(name, _inherited(kind, name)))}
     return kind(**{name: _shown(getattr(record, name), name in instants) for name in fields}, **more)

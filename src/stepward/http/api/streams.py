@@ -1,4 +1,4 @@
-"""``/api/v1/tasks/{id}/events``: where a task stands, told each time that it changes, as server-sent events."""
+"""``/api/v1/tasks/{id}/events``: the status of a task after each change, as server-sent events."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from stepward.http.problems import HttpRefusal
 from stepward.model.states import TASK_ENDS
 
 LOOK_SECONDS = 1.0
-"""How often a stream looks; whether it may go on is asked as often."""
+"""Seconds between two checks of a stream for a change, and of its credential."""
 MOST_STREAMS = 200
-"""Streams at once of one process."""
+"""Most concurrent streams of one process."""
 STREAM_SECONDS = 3600.0
-"""After which a client asks again."""
+"""Seconds after which a stream ends and the client reconnects."""
 
 
 class Streams:

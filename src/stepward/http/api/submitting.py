@@ -1,4 +1,4 @@
-"""``POST /api/v1/tasks``: submit a task, and wait for its end if that is wished for."""
+"""``POST /api/v1/tasks``: submits a task, and waits for its end on request."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ WAIT = re.compile(r"wait=(\d{1,6})")
 
 
 class SubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is to run."""
+    """The workflow to run, and its arguments."""
 
     workflow: str
     arguments: list[Any] = []
     keywords: dict[str, Any] = {}
     """Arguments by name."""
     id: str | UnsetType = UNSET
-    """The task's id, unless Idempotency-Key gives it; submitting the same id again starts nothing."""
+    """The task's id, unless Idempotency-Key gives it; a repeated submission with the same id starts nothing."""
     priority: int = 5
     complete_by: str | float | None = None
     """Seconds or a duration such as 15m from now, or an instant: 2030-01-31T12:00:00Z."""

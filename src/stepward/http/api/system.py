@@ -1,4 +1,4 @@
-"""``/api/v1/agents``, ``instances``, ``schedules`` and ``workflows``: what tasks run on."""
+"""``/api/v1/agents``, ``instances``, ``schedules`` and the principal itself."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from stepward.http.problems import HttpRefusal
 
 
 class SuspendRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why an Agent is suspended."""
+    """The reason for a suspension."""
 
     note: str | None = None
 
 
 class PrincipalResource(Struct, frozen=True, kw_only=True):
-    """Who asks."""
+    """The principal that sends the request."""
 
     name: str
     role: str
@@ -34,7 +34,7 @@ class PrincipalResource(Struct, frozen=True, kw_only=True):
 
 @get("/me", permission=Permission.SIGNED_IN)
 async def show_principal(principal: RequestPrincipal) -> PrincipalResource:
-    """Who asks, and what it may do."""
+    """Show the principal that sends the request, and its permissions."""
     return PrincipalResource(
         name=principal.name,
         role=principal.role,
@@ -46,53 +46,53 @@ async def show_principal(principal: RequestPrincipal) -> PrincipalResource:
 
 @get("/agents", permission=Permission.READ_ALL)
 async def list_agents(client: RequestClient) -> list[AgentResource]:
-    """The Agents that are served, or that steps wait for, by name."""
+    """List the Agents that are served, or that steps wait for, by name."""
     return [resource(AgentResource, agent) for agent in await client.unscoped.agents()]
 
 
 @post("/agents/{name:str}/suspend", permission=Permission.OPERATE, status_code=204)
 async def suspend_agent(client: RequestClient, name: FromPath[str], data: Annotated[SuspendRequest, Body()]) -> None:
-    """Ask nothing more of an Agent: calls under way end by themselves, and steps wait."""
+    """Suspend an Agent: running calls end, no further call starts, and steps wait."""
     if not await client.unscoped.suspend_agent(name, data.note):
         raise HttpRefusal(409, f"Agent {name}: expected one at work, found it suspended already")
 
 
 @post("/agents/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
 async def resume_agent(client: RequestClient, name: FromPath[str]) -> None:
-    """Ask a suspended Agent again."""
+    """Resume a suspended Agent."""
     if not await client.unscoped.resume_agent(name):
         raise HttpRefusal(409, f"Agent {name}: expected a suspended one, found {await _found(client.unscoped, name)}")
 
 
 @get("/instances", permission=Permission.READ_ALL)
 async def list_instances(client: RequestClient) -> list[InstanceResource]:
-    """The live actors, and those that died within the hour."""
+    """List the live actors, and those that died within the last hour."""
     return [resource(InstanceResource, instance) for instance in await client.unscoped.instances()]
 
 
 @get("/schedules", permission=Permission.READ)
 async def list_schedules(client: RequestClient) -> list[ScheduleResource]:
-    """The recurring tasks, by name."""
+    """List the schedules, by name."""
     return [resource(ScheduleResource, schedule) for schedule in await client.schedules()]
 
 
 @post("/schedules/{name:str}/pause", permission=Permission.OPERATE, status_code=204)
 async def pause_schedule(client: RequestClient, name: FromPath[str]) -> None:
-    """Fire a recurring task no more; times that pass meanwhile are skipped."""
+    """Pause a schedule; nominal times that pass meanwhile are skipped."""
     if not await client.unscoped.pause_schedule(name):
         raise HttpRefusal(409, f"schedule {name}: expected one at work, found it paused already")
 
 
 @post("/schedules/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
 async def resume_schedule(client: RequestClient, name: FromPath[str]) -> None:
-    """Fire a paused recurring task again, from its next nominal time on."""
+    """Resume a paused schedule from its next nominal time on."""
     if not await client.unscoped.resume_schedule(name):
         raise HttpRefusal(409, f"schedule {name}: expected a paused one, found it at work")
 
 
 @delete("/schedules/{name:str}", permission=Permission.ADMINISTER)
 async def remove_schedule(client: RequestClient, name: FromPath[str]) -> None:
-    """Forget a recurring task that no application declares any more; the tasks that it made stay."""
+    """Remove a schedule that no application declares any more; its tasks stay."""
     await client.unscoped.remove_schedule(name)
 
 

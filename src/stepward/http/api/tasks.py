@@ -1,4 +1,4 @@
-"""``/api/v1/tasks``: tasks, where each stands, its steps, and what became of it."""
+"""``/api/v1/tasks``: tasks, with their status, steps, audit and history."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TaskPage(Struct, frozen=True):
 
     tasks: list[TaskResource]
     next: str | None
-    """The cursor of the page behind this one; null at the end."""
+    """The cursor of the next page; null on the last page."""
 
 
 @get("/tasks", permission=Permission.READ)
@@ -54,25 +54,25 @@ async def list_tasks(
 
 @get("/tasks/{task_id:str}", permission=Permission.READ)
 async def show_task(client: RequestClient, task_id: PathId) -> Response[TaskDetail]:
-    """Where a task stands, with its arguments and its result; the ETag is for If-Match of an act."""
+    """Show a task with its arguments and its result; its ETag is for If-Match of an act."""
     return await answer_of(client, task_id_of(task_id))
 
 
 @get("/tasks/{task_id:str}/steps", permission=Permission.READ)
 async def list_steps(client: RequestClient, task_id: PathId) -> list[StepResource]:
-    """Every step that was asked for or that a plan names, in order."""
+    """List every step that was requested or that a plan names, in order."""
     return [resource(StepResource, step) for step in await client.steps(task_id_of(task_id))]
 
 
 @get("/tasks/{task_id:str}/audit", permission=Permission.READ)
 async def list_acts(client: RequestClient, task_id: PathId, limit: Limit = LIMIT) -> list[AuditResource]:
-    """Who did what to the task, newest first."""
+    """List the audit of a task, newest first."""
     return [resource(AuditResource, act) for act in await client.audits(task_id_of(task_id), limit)]
 
 
 @get("/tasks/{task_id:str}/history", permission=Permission.READ)
 async def show_history(client: RequestClient, task_id: PathId) -> list[HistoryEntry]:
-    """What happened to the task, oldest first: its steps, acts on it, its end."""
+    """Show the history of a task, oldest first: its steps, acts on it, its end."""
     id = task_id_of(task_id)
     return history_of(await client.status(id), await client.steps(id), await client.audits(id, HISTORY))
 

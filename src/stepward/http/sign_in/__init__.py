@@ -1,1 +1,1 @@
-"""How people sign in with a browser: by an API token, or at an OpenID provider."""
+"""Sign-in with a browser: by an API token, or at an OpenID provider."""

@@ -1,4 +1,4 @@
-"""Logins at an OpenID provider: the authorization code flow with PKCE, by Authlib's and joserfc's parts."""
+"""Login at an OpenID provider: the authorization code flow with PKCE, with Authlib and joserfc."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from stepward.http.problems import HttpRefusal
 from stepward.model.credentials import AccessRole
 
 ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"]
-"""Signatures of ID tokens that are taken; never ``none``, and none that a shared secret makes."""
+"""Accepted signature algorithms of ID tokens: never ``none``, and none with a shared secret."""
 LOGIN_SECONDS = 600.0
-"""How long somebody may take at the provider."""
+"""Seconds that a login at the provider may take."""
 MOST_LOGINS = 1_000
 ANSWER_BYTES = 256 * 1024
 TIMEOUT_SECONDS = 10.0
@@ -36,7 +36,7 @@ LONGEST_NAME = 150
 
 
 class OpenIdSettings(Struct, frozen=True, kw_only=True):
-    """Where people sign in, and what they may do."""
+    """The OpenID provider, and the roles of those who sign in there."""
 
     issuer: str
     client_id: str
@@ -47,7 +47,7 @@ class OpenIdSettings(Struct, frozen=True, kw_only=True):
     """By a value of the claim: the role, and whether payloads are shown."""
 
     def check(self) -> None:
-        """Raises SettingsError for an issuer that others could speak for."""
+        """Raises SettingsError for an issuer without https, or without any role."""
         place = urlsplit(self.issuer)
         is_local = place.scheme == "http" and place.hostname in {name.strip("[]") for name in LOOPBACK_NAMES}
         if not (place.scheme == "https" and place.hostname) and not is_local:
@@ -57,7 +57,7 @@ class OpenIdSettings(Struct, frozen=True, kw_only=True):
 
 
 class SignedIn(Struct, frozen=True):
-    """Who has signed in at the provider."""
+    """A person who has signed in at the provider."""
 
     name: str
     role: AccessRole
@@ -70,7 +70,7 @@ class PendingLogin(Struct, frozen=True):
     nonce: str
     verifier: str
     browser: str
-    """What the cookie of the browser that began it says."""
+    """The cookie value of the browser that began the login."""
     ends_at: float
 
 
@@ -85,7 +85,7 @@ class OpenIdProvider:
         self._pending: OrderedDict[str, PendingLogin] = OrderedDict()
 
     async def begin(self) -> tuple[str, str]:
-        """Where the browser is sent, and what its cookie is to say."""
+        """The provider's address to redirect the browser to, and the value of the login cookie."""
         metadata = await self._described()
         state, nonce, verifier, browser = (secrets.token_urlsafe(32) for _ in range(4))
         self._pending[state] = PendingLogin(nonce, verifier, browser, _now() + LOGIN_SECONDS)
@@ -105,7 +105,8 @@ class OpenIdProvider:
         return str(address), browser
 
     async def finish(self, query: str, browser: str | None) -> SignedIn:
-        """Who came back from the provider. Raises HttpRefusal for anything but a login that this browser began."""
+        """The person who signed in. Raises HttpRefusal for anything but the answer to a login that this browser
+        began."""
         given = {name: values[0] for name, values in parse_qs(query, max_num_fields=20).items()}
         pending = self._pending.pop(given.get("state", ""), None)
         if pending is None or _now() > pending.ends_at or not hmac.compare_digest(pending.browser, browser or ""):
@@ -144,7 +145,7 @@ class OpenIdProvider:
         return token
 
     async def _claims(self, token: str, nonce: str) -> Mapping[str, Any]:
-        """The claims of an ID token that was made for us, just now, for this login."""
+        """The claims of an ID token that was issued to this console for this login."""
         metadata = await self._described()
         try:
             keys = KeySet.import_key_set(await _json("GET", metadata["jwks_uri"]))  # type: ignore[arg-type]

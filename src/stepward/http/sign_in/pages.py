@@ -1,4 +1,4 @@
-"""The few pages that somebody sees who has not signed in, in the looks of the console's style sheet."""
+"""The pages before sign-in, with the console's style sheet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 
 def sign_in_page(base: str, *, has_provider: bool, problem: str = "") -> str:
-    """Where somebody signs in."""
+    """The page with the sign-in forms."""
     base = escape(base)
     provider = (
         f'<p><a class="button primary" href="{base}/login/openid">Sign in with your organisation</a></p>'
@@ -26,7 +26,7 @@ def sign_in_page(base: str, *, has_provider: bool, problem: str = "") -> str:
 
 
 def onward_page(base: str, path: str) -> str:
-    """A page that goes on by itself: a cookie of the same site is not sent along a redirect from another one."""
+    """A page that redirects by itself: a SameSite cookie is not sent along a redirect from another site."""
     address = escape(base + path)
     return _page(
         escape(base),

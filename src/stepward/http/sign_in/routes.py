@@ -28,14 +28,14 @@ HTML = "text/html"
 
 
 class TokenForm(Struct, frozen=True, kw_only=True):
-    """What somebody signs in with."""
+    """The form of a sign-in by token."""
 
     token: str = ""
 
 
 @get("/login", permission=Permission.PUBLIC, include_in_schema=False, media_type=HTML)
 async def show_login(request: Request[Any, Any, Any], state: State) -> str:
-    """Where somebody signs in."""
+    """The page with the sign-in forms."""
     return sign_in_page(_base(request), has_provider=state.provider is not None)
 
 
@@ -45,7 +45,7 @@ async def sign_in_by_token(
     state: State,
     data: Annotated[TokenForm, Body(media_type=RequestEncodingType.URL_ENCODED)],
 ) -> Response[str]:
-    """Begin a session by an API token."""
+    """Begin a session with an API token."""
     incoming: IncomingRequest = request.auth
     credentials: Credentials = state.credentials
     client = await state.source.client()
@@ -59,7 +59,7 @@ async def sign_in_by_token(
 
 @get("/login/openid", permission=Permission.PUBLIC, include_in_schema=False)
 async def sign_in_elsewhere(request: Request[Any, Any, Any], state: State) -> Response[None]:
-    """Send the browser to the provider."""
+    """Redirect the browser to the OpenID provider."""
     incoming: IncomingRequest = request.auth
     state.credentials.check_failures(incoming.address)
     address, browser = await _provider(state).begin()
@@ -77,7 +77,7 @@ async def sign_in_elsewhere(request: Request[Any, Any, Any], state: State) -> Re
 
 @get("/login/callback", permission=Permission.PUBLIC, include_in_schema=False)
 async def come_back(request: Request[Any, Any, Any], state: State) -> Response[str]:
-    """The browser comes back from the provider."""
+    """Finish a login when the provider redirects the browser back."""
     incoming: IncomingRequest = request.auth
     try:
         who = await _provider(state).finish(incoming.query, incoming.cookie(LOGIN_COOKIE))

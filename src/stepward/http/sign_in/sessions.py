@@ -1,4 +1,5 @@
-"""Sessions of browsers: a credential in the store, and a cookie that no script reads and no other site sends."""
+"""Sessions of browsers: a credential in the store, and a cookie that scripts cannot read and other sites do not
+send."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ SESSION_SECONDS = 8 * 3600.0
 
 
 async def begin_by_token(client: Client, token: Credential) -> Secret:
-    """Begin a session that may what the token may, for as long as that is live."""
+    """Begins a session with the token's permissions, which ends when the token does."""
     return await _begin(client, replace(token, name=f"token:{token.name}", created_by=f"token:{token.id}"))
 
 
 async def begin_by_provider(client: Client, who: SignedIn) -> Secret:
-    """Begin a session of somebody who signed in at the provider."""
+    """Begins a session of a person who signed in at the provider."""
     known = Credential(
         id="",
         kind=CredentialKind.SESSION,
@@ -34,7 +35,7 @@ async def begin_by_provider(client: Client, who: SignedIn) -> Secret:
 
 
 def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
-    """The cookie that carries a session."""
+    """The cookie of a session."""
     return Cookie(
         key=COOKIE,
         value=secret.text,

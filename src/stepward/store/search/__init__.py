@@ -1,1 +1,1 @@
-"""Search of tasks: a small language of conditions, as data, and the SQL that it becomes on each engine."""
+"""The search of tasks: a language of conditions as data, and its SQL on each engine."""

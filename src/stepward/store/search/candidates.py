@@ -1,7 +1,7 @@
-"""Where a search looks: the parts of a condition that an index finds, each as the keys of candidate tasks.
+"""The sources of a search: the parts of a condition that an index finds, each as the keys of candidate tasks.
 
-The key of a task is when it was created and its uid. What is *in order* comes from its index by key, so that a page
-needs no more of it than it shows; the rest is sorted, and used only where there is little of it.
+The key of a task is its creation and its uid. A source *in order* comes from an index by that key, so that a page reads
+only what it shows; other sources are sorted, and used only while they are small.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class SourceBranch(NamedTuple):
 
 
 class CandidateSource(NamedTuple):
-    """Branches that hold every task of one part of the condition, each task once or more."""
+    """Branches that together hold every task of one part of the condition, each at least once."""
 
     branches: tuple[SourceBranch, ...]
     in_order: bool
     rank: int
-    """Which of several large ones is the narrowest, by experience; the least first."""
+    """Order among large sources, the narrowest by experience first."""
     part: Condition | None = None
-    """The part that needs no other look, as the source holds just the tasks that fulfil it."""
+    """The part that need not be checked again, because the source holds exactly the tasks that fulfil it."""
 
 
 def sources(condition: Condition, dialect: SearchDialect) -> list[CandidateSource]:
-    """Where the tasks of a condition can be looked for, the narrowest first; the last one holds all tasks."""
+    """The sources for a condition, the narrowest first; the last one holds all tasks."""
     found = [source for part in conjuncts(condition) for source in _of_part(part, dialect)]
     return [*sorted(found, key=lambda source: source.rank), every_task(dialect)]
 
 
 def every_task(dialect: SearchDialect) -> CandidateSource:
-    """All tasks, by when they were created."""
+    """The source of all tasks, in the order of their creation."""
     return CandidateSource((SourceBranch(lambda _: dialect.by_created),), in_order=True, rank=9)
 
 
@@ -58,7 +58,7 @@ def _of_part(part: Condition, dialect: SearchDialect) -> list[CandidateSource]:
 
 
 def _of_alternatives(part: AnyOf, dialect: SearchDialect) -> list[CandidateSource]:
-    """A list of values of one field: a branch for each value, so that no task is in two."""
+    """The source of a list of values of one field: a branch for each value, so that no task is in two."""
     equal = [each for each in part.parts if isinstance(each, Comparison) and each.operator is Operator.EQUAL]
     if len(equal) != len(part.parts) or len({(each.field, each.name) for each in equal}) != 1:
         return []
@@ -143,7 +143,7 @@ def _of_state(where: str, state: TaskState, part: Condition | None, *, in_order:
 
 
 def _open_tasks(dialect: SearchDialect) -> CandidateSource:
-    """Tasks that have not ended, or ended in error: others have no open steps."""
+    """Tasks that have not ended, or ended in error: only they have open steps."""
     each = [_by_state(state, dialect) for state in (*LISTED, TaskState.PROCESSING)]
     return CandidateSource(tuple(branch for source in each for branch in source.branches), in_order=False, rank=4)
 

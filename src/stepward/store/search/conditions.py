@@ -1,6 +1,6 @@
-"""Conditions on tasks as data: what the parser makes of a text, and the SQL builder reads.
+"""Conditions on tasks as data, between the parser and the SQL builder.
 
-A comparison with something that a task does not have is false, so ``not (x = 1)`` and ``x != 1`` are true of it.
+A comparison with a value that a task does not have is false, so ``not (x = 1)`` and ``x != 1`` are true of that task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Operand = str | float | bool
 
 
 class Operator(StrEnum):
-    """How a field is compared; ``!=`` and ``not in`` are negations."""
+    """A comparison; ``!=`` and ``not in`` are negations."""
 
     EQUAL = "="
     LESS = "<"
@@ -26,27 +26,27 @@ class Operator(StrEnum):
 
 
 class Comparison(Struct, frozen=True):
-    """A field against a value."""
+    """A comparison of a field with a value."""
 
     field: SearchField
     operator: Operator
     value: Operand
-    """For a time, seconds of the store's clock."""
+    """The value; for a time, seconds of the store's clock."""
     name: str = ""
-    """Of the label or the attribute."""
+    """The name of the label or the attribute."""
     instant: float | None = None
-    """What a text that is written as a time means, for attributes of that type."""
+    """The instant of a text that is written as a time, for attributes of that type."""
 
 
 class Presence(Struct, frozen=True):
-    """A task has the field at all."""
+    """The task has a value in the field."""
 
     field: SearchField
     name: str = ""
 
 
 class AllOf(Struct, frozen=True):
-    """Every part holds; none is true of every task."""
+    """Every part holds; without parts it is true of every task."""
 
     parts: tuple[Condition, ...]
 
@@ -69,12 +69,12 @@ EVERY_TASK = AllOf(())
 
 
 def conjuncts(condition: Condition) -> list[Condition]:
-    """The parts all of which must hold."""
+    """The parts that must all hold."""
     if isinstance(condition, AllOf):
         return [each for part in condition.parts for each in conjuncts(part)]
     return [condition]
 
 
 def both(first: Condition, second: Condition) -> Condition:
-    """The condition that both hold."""
+    """The condition that both parts hold."""
     return AllOf((*conjuncts(first), *conjuncts(second)))

@@ -1,4 +1,4 @@
-"""Cursors: the place in a listing as a text for callers, who hand it back unread."""
+"""Cursors: opaque texts for a position in a listing."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class _Place(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 
 def cursor_of(key: TaskKey, *, newest_first: bool) -> str:
-    """The cursor behind a task of a listing in that order."""
+    """The cursor after a task of a listing in that order."""
     body = msgspec.json.encode(_Place(newest_first, key.created_at, key.uid))
     return urlsafe_b64encode(body).decode().rstrip("=")
 
 
 def key_of(cursor: str, *, newest_first: bool) -> TaskKey:
-    """The place of a cursor. Raises Refused for one of another order, or that no page gave."""
+    """The position of a cursor. Raises Refused for a cursor of the other order, or any other text."""
     try:
         if not isinstance(cursor, str) or len(cursor) > LONGEST_CURSOR:
             raise ValueError

@@ -1,4 +1,4 @@
-"""What of a search differs between the engines: tables, indexes that are named, expressions, and the sample."""
+"""The differences of search between the engines: tables, named indexes, expressions, and the sample."""
 
 from __future__ import annotations
 
@@ -8,54 +8,55 @@ from msgspec import Struct
 
 
 class SearchDialect(Struct, frozen=True, kw_only=True):
-    """An engine's words; every text is ours, and values of callers are parameters alone."""
+    """The SQL of an engine; its texts are constants, and values of callers are parameters."""
 
     mark: str
-    """What a parameter's number stands behind: ``?`` or ``$``."""
+    """The sign before a parameter's number: ``?`` or ``$``."""
     task: str
     step: str
     search: str
     """The table of labels and attributes."""
     unindexed: str
-    """What stands before a column that no index may be looked up by; empty where the planner knows what is rare."""
+    """A prefix that keeps a column from being looked up by an index; empty where the planner knows which values are
+    rare."""
     columns: str
     """The select list of a listing, of the task ``t``."""
     joined: str
-    """From candidates ``c`` and their tasks ``t``: a text with ``keys`` and ``rest`` in braces."""
+    """The join of candidates ``c`` with their tasks ``t``: a template with ``keys`` and ``rest``."""
     page_order: str
-    """The order of a page, with ``down`` in braces; empty where joining keeps the order of the candidates."""
+    """The order of a page: a template with ``down``; empty where the join keeps the order of the candidates."""
     error_type: str
-    """The type of the error of the task ``t``, as its index has it."""
+    """The type of the error of the task ``t``, as in its index."""
     listed: str
-    """From tasks ``t`` whose state is none of processing, processed, undone, cancelled."""
+    """``from`` tasks ``t`` whose state is none of processing, processed, undone, cancelled."""
     ended: str
-    """From tasks ``t`` that have ended, but not in error."""
+    """``from`` tasks ``t`` that have ended, but not in error."""
     held: str
-    """From tasks ``t`` that have an owner."""
+    """``from`` tasks ``t`` that have an owner."""
     with_error: str
-    """From tasks ``t`` that have an error."""
+    """``from`` tasks ``t`` that have an error."""
     by_workflow: str
-    """From tasks ``t``, to be found by their workflow."""
+    """``from`` tasks ``t`` by the index of workflows."""
     by_created: str
-    """From tasks ``t``, to be found by the time of their submission."""
+    """``from`` tasks ``t`` by the index of creation."""
     by_id: str
-    """From tasks ``t``, to be found by their id."""
+    """``from`` tasks ``t`` by the index of ids."""
     text_of: str
-    """From rows ``f`` of labels and attributes that are texts."""
+    """``from`` rows ``f`` of labels and attributes that are texts."""
     number_of: str
-    """From rows ``f`` of attributes that are numbers, booleans or times."""
+    """``from`` rows ``f`` of attributes that are numbers, booleans or times."""
     sample: str
-    """How many of some tasks, spread over the table, fulfil ``rest``, and how many there are for each of them."""
+    """The number of sampled tasks that fulfil ``rest``, and the number of tasks that each of them stands for."""
 
 
 class SqlValues:
-    """The values of a statement, in the order of their parameters."""
+    """The values of a statement in the order of their parameters."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
         self.values: list[Any] = []
 
     def given(self, value: Any) -> str:
-        """A parameter of that value."""
+        """The parameter for a value."""
         self.values.append(value)
         return f"{self._mark}{len(self.values)}"

@@ -1,4 +1,4 @@
-"""What tasks can be searched by: the allow-list of fields, with what each is compared to."""
+"""The fields that tasks can be searched by, and the type of each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class SearchField(StrEnum):
-    """A field by its name in a filter; of labels and attributes, the word before the point."""
+    """A field by its name in a filter; for labels and attributes, the word before the point."""
 
     ID = "id"
     STATE = "state"
@@ -25,7 +25,7 @@ class SearchField(StrEnum):
 
 
 class FieldKind(StrEnum):
-    """What a field is compared to."""
+    """The type of a field."""
 
     TEXT = "a text in quotes"
     STATE = "a state"
@@ -43,10 +43,10 @@ KINDS = {
     SearchField.ENDED: FieldKind.TIME,
     SearchField.DEADLINE: FieldKind.TIME,
 }
-"""Of fields that are no texts."""
+"""The types of fields that are not texts."""
 
 NAMED = (SearchField.LABEL, SearchField.ATTRIBUTE)
-"""Fields with a name of the application's behind the point: ``attr.customer``."""
+"""Fields that are followed by a point and a name of the application's: ``attr.customer``."""
 
 ALWAYS_THERE = frozenset(
     {
@@ -63,5 +63,5 @@ ALWAYS_THERE = frozenset(
 
 
 def kind_of(field: SearchField) -> FieldKind:
-    """What the field is compared to."""
+    """The type of the field."""
     return KINDS.get(field, FieldKind.TEXT)

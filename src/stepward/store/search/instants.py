@@ -1,4 +1,4 @@
-"""Instants as filters write them: ``2h ago``, ``in 30m``, ``now``, or a date with or without a time."""
+"""Instants in filters: ``2h ago``, ``in 30m``, ``now``, or a date with or without a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATE = re.compile(
 
 
 def instant(text: str, now: float) -> float | None:
-    """Seconds of the store's clock; None for a text that is no time. Without a zone a time is UTC."""
+    """Seconds of the store's clock; None for a text that is not an instant. Without a zone a time is UTC."""
     text = text.strip()
     if text == "now":
         return now

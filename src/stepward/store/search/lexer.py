@@ -1,4 +1,4 @@
-"""The words of a filter, each with its place; bounded before anything is read."""
+"""The tokens of a filter, each with its position; the length is bounded before anything is read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATTERN = re.compile(
 
 
 class TokenKind(StrEnum):
-    """What a token is."""
+    """The kind of a token."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -39,29 +39,29 @@ class FilterToken(NamedTuple):
     kind: TokenKind
     value: str
     place: int
-    """Of its first character, from 1."""
+    """The position of its first character, from 1."""
 
     @property
     def shown(self) -> str:
-        """As an error message names it."""
+        """The token as error messages show it."""
         if self.kind is TokenKind.END:
             return "the end"
         return f"'{cut(self.value)}'"
 
 
 def cut(text: str) -> str:
-    """A text of the filter as it stands in an error message: printable, and of bounded length."""
+    """A text of the filter as error messages show it: printable, and of bounded length."""
     shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text[:SHOWN])
     return shown if len(text) <= SHOWN else f"{shown}…"
 
 
 def wrong(place: int, expected: str, found: str, advice: str) -> InvalidFilter:
-    """The refusal of a filter, in one line that names the place."""
+    """The error of a filter, in one line that names the position."""
     return InvalidFilter(f"where, character {place}: expected {expected}, found {found}; {advice}")
 
 
 def tokens(text: str) -> list[FilterToken]:
-    """The words of a filter with an END behind them. Raises InvalidFilter."""
+    """The tokens of a filter, ending with an END. Raises InvalidFilter."""
     if not isinstance(text, str):
         raise InvalidFilter(f"where: expected a text, found {type(text).__name__}; write it like \"state = 'error'\"")
     if len(text) > LONGEST_FILTER:

@@ -1,4 +1,4 @@
-"""Fields and values of a filter, each checked against what the field holds."""
+"""Fields and values of a filter, each checked against the field's type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from stepward.store.search.lexer import FilterToken, TokenKind, cut, wrong
 
 LONGEST_VALUE = 200
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""PostgreSQL takes no NUL and no halves of characters; no task has others of these in what is searched."""
+"""Characters that no value may have: PostgreSQL accepts no NUL and no lone surrogates, and no searched text of a
+task has the others."""
 BOOLEANS = {"true": True, "false": False}
 LARGEST = 2.0**53
 
@@ -29,18 +30,18 @@ class FieldRef(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As the filter writes it."""
+        """The text that names the field in the filter."""
         return f"{self.field}.{cut(self.name)}" if self.name else self.field.value
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The advice to use the known word that is most like it; empty where none is."""
+    """The advice to use the known word that is most similar; empty if none is."""
     found = difflib.get_close_matches(word[:LONGEST_VALUE].lower(), list(known), n=1)
     return f"did you mean '{found[0]}'?" if found else ""
 
 
 def field_of(token: FilterToken, unexpected: Callable[[str], Exception]) -> FieldRef:
-    """The field that a word names. Raises InvalidFilter, which proposes the nearest one."""
+    """The field that a name stands for. Raises InvalidFilter, which proposes the nearest name."""
     if token.kind is TokenKind.END:
         raise unexpected("a field")
     scope, point, name = token.value.partition(".")
@@ -56,7 +57,7 @@ def field_of(token: FilterToken, unexpected: Callable[[str], Exception]) -> Fiel
 
 
 def operand(ref: FieldRef, operator: Operator, token: FilterToken, now: float) -> tuple[Operand, float | None]:
-    """The value of a comparison, and the instant that a text means where one is written. Raises InvalidFilter."""
+    """The value of a comparison, and the instant of a text that is written as one. Raises InvalidFilter."""
     kind = kind_of(ref.field)
     if kind is FieldKind.TIME:
         return _time(ref, token, now), None

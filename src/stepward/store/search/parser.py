@@ -24,7 +24,7 @@ from stepward.store.search.lexer import FilterToken, TokenKind, tokens, wrong
 from stepward.store.search.operands import FieldRef, field_of, nearest, operand
 
 DEEPEST = 20
-"""Most parentheses and negations within one another."""
+"""Most levels of parentheses and negations."""
 MOST_COMPARISONS = 100
 OPERATORS = {"==": Operator.EQUAL, **{each.value: each for each in Operator}}
 UNEQUAL = ("!=", "<>")
@@ -33,9 +33,9 @@ ORDERED = frozenset({FieldKind.NUMBER, FieldKind.TIME, FieldKind.ANY})
 
 
 def parsed(text: str, now: float) -> Condition:
-    """The condition that a filter is; an empty one is true of every task. Raises InvalidFilter.
+    """The condition of a filter; an empty filter is true of every task. Raises InvalidFilter.
 
-    ``now`` is the store's clock, from which relative times count.
+    ``now`` is the store's clock, to which relative times refer.
     """
     reader = _Reader(tokens(text), now)
     if reader.is_at_end():

@@ -1,4 +1,5 @@
-"""Conditions as SQL on the task ``t``: fields come from the allow-list, values are parameters, and none is null."""
+"""Conditions as SQL on the task ``t``: fields come from the allow-list, values are parameters, and no expression is
+null."""
 
 from __future__ import annotations
 
@@ -30,15 +31,15 @@ COLUMNS = {
     SearchField.DEADLINE: "t.deadline",
 }
 ENDED_WELL = (TaskState.PROCESSED, TaskState.UNDONE, TaskState.CANCELLED)
-"""Tasks in these states wait for no step."""
+"""States of tasks that wait for no step."""
 OPEN_STEPS = (StepState.RUNNING, StepState.NOT_STARTED, StepState.TO_REPEAT, StepState.FAILED)
-"""Steps by which a task is found: those that are under way, wait, or have failed."""
+"""States of steps by which a task is found: running, waiting or failed."""
 LAST_CHARACTER = 0x10FFFF
 SURROGATES = range(0xD800, 0xE000)
 
 
 def rendered(condition: Condition, dialect: SearchDialect, values: SqlValues) -> str:
-    """The condition as an expression that is true or false."""
+    """The condition as an SQL expression that is true or false."""
     match condition:
         case AllOf(parts):
             return _joined(" and ", "true", [rendered(part, dialect, values) for part in parts])
@@ -53,31 +54,31 @@ def rendered(condition: Condition, dialect: SearchDialect, values: SqlValues) ->
 
 
 def named(field: SearchField, name: str) -> str:
-    """How a label or an attribute is called in the table of both."""
+    """The name of a label or an attribute in the table of both."""
     return f"{field}.{name}"
 
 
 class ValueTest(NamedTuple):
-    """A test of a row ``f`` of labels and attributes that hold values of one kind."""
+    """A test of a row ``f`` of labels and attributes whose values have one type."""
 
     kind: str
     operator: Operator
     value: str | float
 
     def indexed(self, values: SqlValues) -> str:
-        """As an expression by which an index finds the rows of all tasks."""
+        """An SQL expression by which an index finds the rows of all tasks."""
         column = "text" if isinstance(self.value, str) else "number"
         return f"f.{column} is not null and {self.of_task(values, '')}"
 
     def of_task(self, values: SqlValues, unindexed: str) -> str:
-        """As an expression on the row of one task, which is found by the task."""
+        """An SQL expression on the rows of one task, which are found by the task."""
         if isinstance(self.value, str):
             return _text_test(f"{unindexed}f.text", self.operator, self.value, values)
         return f"{unindexed}f.kind = '{self.kind}' and {unindexed}f.number {self.operator} {values.given(self.value)}"
 
 
 def value_tests(comparison: Comparison) -> list[ValueTest]:
-    """The tests one of which the row of a label or an attribute has to fulfil; no row fulfils two."""
+    """The tests of a comparison with a label or an attribute; a row that fulfils it fulfils exactly one."""
     value, operator = comparison.value, comparison.operator
     if isinstance(value, bool):
         return [ValueTest("boolean", operator, float(value))]
@@ -88,7 +89,7 @@ def value_tests(comparison: Comparison) -> list[ValueTest]:
 
 
 def after(prefix: str) -> str | None:
-    """The first text, in the order of code points, that is behind all that begin with the prefix; None at the end."""
+    """The first text, in the order of code points, after all texts with that prefix; None if there is none."""
     for place in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[place]) + 1
         if following in SURROGATES:
@@ -149,7 +150,7 @@ def _open_step(dialect: SearchDialect, values: SqlValues, test: Callable[[], str
 
 
 def _step_test(operator: Operator, value: str, values: SqlValues) -> str:
-    """By its name, or by its key, which has the occurrence behind the name."""
+    """A test of the step's name, or of its key, which has the occurrence after the name."""
     tests = [_text_test(column, operator, value, values) for column in ("s.name", "s.key")]
     return f"({' or '.join(tests)})"
 

@@ -1,4 +1,5 @@
-"""The statements of a search: candidates from one source in order of their keys, and what of them fulfils the rest."""
+"""The statements of a search: candidates from one source in the order of their keys, filtered by the rest of the
+condition."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from stepward.store.search.sql import rendered
 SAMPLED = 2_000
 GOLDEN = 0.618033988749895
 POINTS = [place * GOLDEN % 1.0 for place in range(1, SAMPLED + 1)]
-"""Places between 0 and 1 that are spread evenly, and in step with no order that the rows may have."""
+"""Numbers between 0 and 1 that are spread evenly and do not correlate with an order of the rows."""
 
 
 class TaskKey(NamedTuple):
-    """The place of a task in the order of a listing."""
+    """The position of a task in a listing."""
 
     created_at: float
     uid: str
@@ -31,7 +32,7 @@ class SqlStatement(NamedTuple):
 
 
 class SearchScope(NamedTuple):
-    """Which keys a search is about: within bounds of the creation, behind a key, in an order."""
+    """The keys that a search covers: bounds of the creation, a position to begin after, an order."""
 
     bounds: tuple[Comparison, ...] = ()
     after: TaskKey | None = None
@@ -39,13 +40,13 @@ class SearchScope(NamedTuple):
 
 
 class SourceSearch(NamedTuple):
-    """A search by one source: its statements."""
+    """A search by one source, with its statements."""
 
     dialect: SearchDialect
     source: CandidateSource
     scope: SearchScope
     rest: Condition
-    """What of the condition the source and the scope do not say."""
+    """The part of the condition that the source and the scope do not cover."""
 
     @property
     def is_whole(self) -> bool:
@@ -53,11 +54,11 @@ class SourceSearch(NamedTuple):
         return self.rest == AllOf(())
 
     def behind(self, key: TaskKey) -> SourceSearch:
-        """The same search, from behind a key on."""
+        """The same search, beginning after a key."""
         return self._replace(scope=self.scope._replace(after=key))
 
     def page(self, most_candidates: int, limit: int) -> SqlStatement:
-        """Up to ``limit`` tasks that fulfil the condition, of the next candidates."""
+        """The statement for up to ``limit`` tasks that fulfil the condition, among the next candidates."""
         values = SqlValues(self.dialect.mark)
         joined = self._joined(values, most_candidates)
         ordered = self.dialect.page_order.replace("{down}", self._down)
@@ -65,14 +66,14 @@ class SourceSearch(NamedTuple):
         return SqlStatement(text, values.values)
 
     def counted(self, most_candidates: int) -> SqlStatement:
-        """How many of the next candidates fulfil the condition."""
+        """The statement for the number of the next candidates that fulfil the condition."""
         values = SqlValues(self.dialect.mark)
         if self.is_whole:
             return SqlStatement(f"select count(*) from ({self._keys(values, most_candidates)}) as c", values.values)
         return SqlStatement(f"select count(*) {self._joined(values, most_candidates)}", values.values)
 
     def probe(self, most: int) -> SqlStatement:
-        """How many candidates there are, up to ``most``, in any order."""
+        """The statement for the number of candidates, up to ``most``, in any order."""
         values = SqlValues(self.dialect.mark)
         branches = " union all ".join(
             f"select 1 from (select 1 {self._where(branch, values)} limit {values.given(most)}) as b"
@@ -82,7 +83,7 @@ class SourceSearch(NamedTuple):
         return SqlStatement(text, values.values)
 
     def last(self, most_candidates: int) -> SqlStatement:
-        """The key of the last of the next candidates; no row where there are fewer."""
+        """The statement for the key of the last of the next candidates; no row if there are fewer."""
         values = SqlValues(self.dialect.mark)
         keys = self._keys(values, most_candidates)
         text = f"select created_at, uid from ({keys}) as c limit 1 offset {values.given(most_candidates - 1)}"
@@ -134,7 +135,7 @@ def source_search(
 
 
 def sample(dialect: SearchDialect, condition: Condition) -> SqlStatement:
-    """How many tasks of a sample fulfil the condition, and how many tasks of the store each of them stands for."""
+    """The statement for the number of sampled tasks that fulfil the condition, and of tasks that each stands for."""
     values = SqlValues(dialect.mark)
     points = values.given(POINTS) if "{points}" in dialect.sample else ""
     text = dialect.sample.replace("{points}", points).replace("{rest}", rendered(condition, dialect, values))

@@ -1,4 +1,4 @@
-"""The numbers that metrics show of a store."""
+"""The gauges of a store for metrics."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from stepward.store.verbs import agents
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
 MOST_COUNTED = 100_000
-"""Where each count stops."""
+"""The bound at which each count stops."""
 
 
 async def read(connection: VerbConnection, now: float, dead_since: float) -> StoreGauges:
-    """The numbers at ``now``; instances that died before ``dead_since`` are left out."""
+    """The gauges at ``now``; instances that died before ``dead_since`` are left out."""
     found = await connection.rows("gauges.read", now, MOST_COUNTED)
     instances = [rows.instance(row) for row in await connection.rows("client.instances", dead_since)]
     return store_gauges(found, now, instances, await agents.standings(connection))
@@ -26,7 +26,7 @@ async def read(connection: VerbConnection, now: float, dead_since: float) -> Sto
 def store_gauges(
     found: Sequence[VerbRow], now: float, instances: list[Instance], standings: list[AgentStanding]
 ) -> StoreGauges:
-    """The numbers of rows of kind, name and value."""
+    """The gauges from rows of kind, name and value."""
     kinds: dict[str, dict[str, float]] = defaultdict(dict)
     for kind, name, value in found:
         if value is not None:

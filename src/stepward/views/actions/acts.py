@@ -1,4 +1,4 @@
-"""What may be asked of a task as it stands, beside what it needs: each act with its effect in words."""
+"""The acts that a task's state allows, each with its effect in words."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ NAMES = {
     "mark_done": "Mark as done",
     "signal": "Send the signal",
 }
-"""Acts as buttons say them."""
+"""The labels of the acts' buttons."""
 
 
 class PossibleAct(Struct, frozen=True):
-    """An act that the task's state allows, and what it does."""
+    """An act that the task's state allows, and its effect."""
 
     verb: str
     meaning: str
 
 
 def possible_acts(task: Task, steps: Sequence[Step]) -> list[PossibleAct]:
-    """The acts that change something now."""
+    """The acts that would change the task now."""
     return [PossibleAct(verb.value, _meaning(verb, steps)) for verb in ASKED if _is_possible(verb, task)]
 
 
 def taken_back(steps: Sequence[Step]) -> str:
-    """How many steps an undo would take back."""
+    """The number of steps that an undo would reach."""
     count = sum(needs_undo(step) for step in steps)
     return f"{count:,} step{'' if count == 1 else 's'} will be taken back"
 

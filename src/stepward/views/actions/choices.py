@@ -1,4 +1,4 @@
-"""Acts that an operator may want for a task that needs attention, before the store's rules say which will work."""
+"""The possible acts on a task that needs attention, before they are checked against the store's rules."""
 
 from __future__ import annotations
 

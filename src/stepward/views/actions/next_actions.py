@@ -1,4 +1,4 @@
-"""What an operator can do next about a task: only what the store would carry out."""
+"""The acts that an operator can choose next for a task: only those that the store would carry out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stepward.views.actions.choices import Choice, choices, variants
 
 
 async def next_actions(client: Client, record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Choice]:
-    """What can be done next about a task that needs somebody to do something, in the order in which it is shown."""
+    """The next acts for a task that needs an operator, in the order in which they are shown."""
     found: list[Choice] = []
     for choice in choices(record, status, steps):
         found += await _working(client, record, steps, choice)

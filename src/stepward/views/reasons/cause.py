@@ -1,4 +1,4 @@
-"""What happened to a task, in one sentence: the author's words first."""
+"""The cause of a task's state in one sentence, which begins with the message of the application's error."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from stepward.views.tasks import note_of
 
 
 class Cause(Struct, frozen=True, kw_only=True):
-    """Why a task stands where it stands."""
+    """The cause of a task's state."""
 
     sentence: str
     step: str | None = None
-    """The key of the step that it comes from."""
+    """The key of the step that caused it."""
     run: int = 1
     place: str | None = None
     """File, line and function."""
     traceback: str | None = None
     attempts: list[str] = []
-    """What failed attempts told, oldest first."""
+    """The errors of the failed attempts, oldest first."""
 
 
 def cause_of(status: TaskStatus, steps: Sequence[Step]) -> Cause | None:
-    """The cause of an error, or of an undo; what a waiting task waits for; None where there is nothing to say."""
+    """The cause of an error or an undo, or what a waiting task waits for; None if there is none."""
     error = status.error
     if error is None or not told(error) or status.state is TaskState.PROCESSED:
         note = note_of(status)

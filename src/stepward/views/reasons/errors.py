@@ -1,4 +1,4 @@
-"""The errors of failed attempts in words, the author's first."""
+"""The errors of failed attempts in words; the application's message comes first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def one_line(error: dict[str, Any]) -> str:
 
 
 def told(error: object) -> bool:
-    """Whether a recorded error says anything."""
+    """Whether a recorded error has a message."""
     return isinstance(error, dict) and bool(error.get("message"))
 
 
 def attempts_of(error: dict[str, Any]) -> list[dict[str, Any]]:
-    """The failed attempts of which the error tells, the last one last."""
+    """The failed attempts that an error lists, oldest first."""
     earlier = error.get("earlier")
     return [*(each for each in earlier if isinstance(each, dict)), error] if isinstance(earlier, list) else [error]

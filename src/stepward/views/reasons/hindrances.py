@@ -19,7 +19,7 @@ OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT}
 
 
 class Hindrance(Struct, frozen=True):
-    """What keeps a task from going on, under its label; ``see`` is the command that tells more."""
+    """A reason why a task does not continue, with its label; ``see`` is the command that shows more."""
 
     label: str
     line: str
@@ -27,7 +27,7 @@ class Hindrance(Struct, frozen=True):
 
 
 async def hindrances(client: Client, record: Task, steps: Sequence[Step]) -> list[Hindrance]:
-    """What keeps the task from going on, except what its steps show already."""
+    """The reasons why the task does not continue, except those that its steps show."""
     held_up = await _held_up(client, record, steps) if record.state in standstill.LIVE else []
     return [*held_up, *await _hangs(client, record)]
 
