@@ -31,7 +31,7 @@ READING = {
     "agents",
     "schedules",
     "audit",
-} | {"token", "token list"}
+} | {"token", "token list", "audit list", "audit verify", "audit head", "audit export"}
 NOT_ACTS = RUNNING | READING
 """Commands that run actors, read, or see to the program itself."""
 bank = Agent("bank")

@@ -94,17 +94,45 @@ def test_old_acts_and_acknowledged_alerts_go_into_the_archive_and_the_audit_stay
     assert [each["number"] for each in kept_records if each["record"] == "alert"] == [number]
     assert number not in [alert["number"] for alert in as_json(stepward, "alerts", "--all")]
     assert [act["act"] for act in as_json(stepward, "audit")] == ["prune", "purge"]
-    whole = stepward("audit", "--verify")
+    whole = stepward("audit", "verify")
     assert whole.stdout == f"The audit is whole: 2 acts, those up to number {len(acts)} are archived.\n"
 
 
+def test_a_head_that_was_noted_shows_that_the_newest_acts_were_removed(store: Path, stepward: Stepward) -> None:
+    noted = stepward("audit", "head").stdout.strip()
+    assert stepward("audit", "verify", "--anchor", noted).stdout.startswith("The audit is whole: ")
+    execute(store, "delete from stepward_audit where number = (select max(number) from stepward_audit)")
+    assert stepward("audit", "verify").exit_code == 0
+    found = stepward("audit", "verify", "--anchor", noted)
+    assert found.exit_code == 1
+    assert "acts were removed from the end" in one_line(found)
+    assert stepward("audit", "verify", "--anchor", "7").exit_code == 2
+
+
+def test_exported_acts_are_those_of_the_audit_and_end_with_its_head(store: Path, stepward: Stepward) -> None:
+    lines = [json.loads(line) for line in stepward("audit", "export").stdout.splitlines()]
+    assert [line["act"] for line in lines[:-1]] == [act["act"] for act in as_json(stepward, "audit")][::-1]
+    assert [line["record"] for line in lines] == ["act"] * (len(lines) - 1) + ["head"]
+    head = f"{lines[-1]['number']}:{lines[-1]['hash']}"
+    assert head == stepward("audit", "head").stdout.strip()
+    assert lines[-2]["hash"] == lines[-1]["hash"]
+
+
+def test_the_archive_is_verified_with_the_store(store: Path, stepward: Stepward) -> None:
+    folder = store.parent / "old"
+    folder.mkdir()
+    stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="old")
+    assert " in the archive, " in stepward("audit", "verify", "--archive", str(folder)).stdout
+    assert one_line(stepward("audit", "verify", "--archive", "gone")).startswith("stepward: archive gone: expected the")
+
+
 def test_a_removed_act_is_found(store: Path, stepward: Stepward) -> None:
-    assert stepward("audit", "--verify").stdout.startswith("The audit is whole: ")
+    assert stepward("audit", "verify").stdout.startswith("The audit is whole: ")
     folder = store.parent / "old"
     folder.mkdir()
     stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="old")
     execute(store, "delete from stepward_audit where act = 'purge'")
-    found = stepward("audit", "--verify")
+    found = stepward("audit", "verify")
     assert found.exit_code == 1
     assert one_line(found).startswith(
         "stepward: audit: expected each act to follow from the one before it, found 1 that do not: number "

@@ -7,7 +7,7 @@ import asyncio
 import httpx
 import pytest
 
-from stepward import Client
+from stepward import Client, TaskFailed
 
 from .conftest import Minted, approval, order
 from .test_access_matrix import VALUES
@@ -33,8 +33,6 @@ READS = (
 @pytest.fixture
 async def failed(client: Client) -> None:
     """A task in error whose error quotes a payload, and one whose repair holds one."""
-    from stepward import TaskFailed
-
     handle = await client.submit(order, "bad", id="order-1")
     with pytest.raises(TaskFailed):
         async with asyncio.timeout(30):
@@ -66,6 +64,19 @@ async def test_whoever_is_shown_payloads_is_in_the_audit_once(
         await remote.get("/api/v1/tasks/order-1/steps", headers=shown)
     acts = [(act.actor, act.task_id) for act in await client.audits() if act.act == "read_payloads"]
     assert acts == [("token:shown", "order-1")]
+
+
+async def test_whoever_is_shown_a_list_that_quotes_payloads_is_in_the_audit_once(
+    client: Client, remote: httpx.AsyncClient, failed: None, minted: Minted
+) -> None:
+    with pytest.raises(TaskFailed):
+        await (await client.submit(order, "bad", id="order-3")).result()
+    hidden, shown = await minted("viewer", "hidden"), await minted("viewer", "shown", payloads=True)
+    for path in ("tasks", "alerts?open_only=false", "audit", "dead-letters", "schedules"):
+        for headers in (hidden, shown, shown):
+            assert (await remote.get(f"/api/v1/{path}", headers=headers)).status_code == 200
+    reads = [(act.actor, act.details) for act in await client.audits() if act.act == "read_payloads"]
+    assert reads[::-1] == [("token:shown", f'{{"list":"{name}"}}'.encode()) for name in ("tasks", "alerts", "audit")]
 
 
 async def test_every_act_is_audited_under_the_principals_name(

@@ -11,11 +11,12 @@ from stepward.cli.commands.console import console
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
 from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
+from stepward.cli.commands.system.audit import audit
 from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
 from stepward.cli.commands.system.grant import grant
+from stepward.cli.commands.system.instances import instances
 from stepward.cli.commands.system.queues import events, post
-from stepward.cli.commands.system.reports import audit, instances
 from stepward.cli.commands.system.schedules import schedules
 from stepward.cli.commands.system.tokens import token
 from stepward.cli.commands.system.upkeep import migrate, purge, version

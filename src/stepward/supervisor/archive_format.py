@@ -14,10 +14,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from stepward.model.records import Alert, Audit, InboxRow, Step, Task
-from stepward.store.contract import OldRecords, SignalSeen
+from stepward.store.contract import AuditedAct, AuditHead, OldRecords, SignalSeen
 
 FORMAT = 1
 """The first field of every line; a reader of another version's lines must consult the documentation again."""
+ACT, ALERT, HEAD = "act", "alert", "head"
+"""The field ``record`` of lines in files of records."""
 
 Item = Task | Step | InboxRow | SignalSeen
 
@@ -62,9 +64,20 @@ class ArchiveLines:
 
 
 def record_lines(records: OldRecords) -> bytes:
-    """A line for each audit entry, with the input of its hash, and for each alert."""
-    acts = [_line("act", act.audit, instant=act.audit.at, hash=act.hash.hex()) for act in records.acts]
-    return b"".join([*acts, *(_line("alert", alert) for alert in records.alerts)])
+    """A line for each audit entry, with the input of its hash, and for each alert; then one for the audit's head."""
+    head = [] if records.head is None else [head_line(records.head)]
+    return b"".join([*map(act_line, records.acts), *(_line(ALERT, alert) for alert in records.alerts), *head])
+
+
+def act_line(act: AuditedAct) -> bytes:
+    """The line of an audit entry."""
+    return _line(ACT, act.audit, instant=act.audit.at, hash=act.hash.hex())
+
+
+def head_line(head: AuditHead) -> bytes:
+    """The line that tells how far the audit went when the lines before it were written."""
+    fields = {"format": FORMAT, "record": HEAD, "number": head.number, "hash": head.hash.hex()}
+    return msgspec.json.encode(fields) + b"\n"
 
 
 def _line(kind: str, record: Audit | Alert, **more: Any) -> bytes:
@@ -99,6 +112,14 @@ def _payload(data: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {"base64": base64.b64encode(data).decode()}
     return msgspec.Raw(data.translate(SPACES))
+
+
+def bytes_of(payload: msgspec.Raw) -> bytes:
+    """A payload of a line as the store had it, but for line breaks between the values of JSON. Raises ValueError."""
+    text = bytes(payload)
+    if text.startswith(b'{"base64":'):
+        return base64.b64decode(msgspec.json.decode(text, type=dict[str, str])["base64"])
+    return text
 
 
 def _instant(at: float) -> str:

@@ -72,7 +72,7 @@ async def schedules_page(request: PageRequest, client: RequestClient, console: S
 @get("/dead-letters", permission=Permission.READ_ALL)
 async def dead_letters_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
     """Messages that could not be processed."""
-    found = await client.unscoped.dead_letters(LIMIT)
+    found = await client.dead_letters(LIMIT)
     return await console.page(request, client, "dead_letters.html", {"letters": found, "limit": LIMIT})
 
 
@@ -98,7 +98,7 @@ async def instances_page(request: PageRequest, client: RequestClient, console: S
 @get("/audit", permission=Permission.READ_ALL)
 async def audit_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
     """The audit, newest first."""
-    found = await client.unscoped.audits(None, LIMIT)
+    found = await client.all_audits(LIMIT)
     return await console.page(request, client, "audit.html", {"audits": found, "limit": LIMIT})
 
 

@@ -20,7 +20,8 @@ WINDOW_SECONDS = 60.0
 REFUSED_PER_WINDOW = 30
 """Most refusals that are recorded one by one within a window; the next record counts the others."""
 READ_AGAIN_SECONDS = 600.0
-"""Seconds within which further reads of one task's payloads by one principal are not recorded."""
+"""Seconds within which further reads of the same payloads by one principal are not recorded."""
+READ = "read_payloads"
 MOST_READS = 10_000
 LONGEST_VALUE = 200
 
@@ -52,19 +53,28 @@ class AccessAudit:
 
     async def read_payloads(self, principal: Principal, task: str) -> None:
         """Records that a principal is shown the payloads of the task with that uid."""
-        now = asyncio.get_running_loop().time()
-        key = (principal.name, task)
-        if now < self._reads.get(key, 0.0):
-            return
-        self._reads[key] = now + READ_AGAIN_SECONDS
-        self._reads.move_to_end(key)
-        if len(self._reads) > MOST_READS:
-            self._reads.popitem(last=False)
-        await self._write(Audit(actor=principal.name, act="read_payloads", task=task))
+        if self._is_new(principal.name, task):
+            await self._write(Audit(actor=principal.name, act=READ, task=task))
+
+    async def read_list(self, principal: Principal, listed: str) -> None:
+        """Records that a principal is shown a list that quotes payloads: ``tasks``, ``alerts``, ``audit``."""
+        if self._is_new(principal.name, f"list {listed}"):
+            await self._write(Audit(actor=principal.name, act=READ, details=msgspec.json.encode({"list": listed})))
 
     async def acted(self, principal: Principal, act: str, *, task: str | None = None) -> None:
         """Records an act of a principal that the store itself does not audit."""
         await self._write(Audit(actor=principal.name, act=act, task=task))
+
+    def _is_new(self, actor: str, what: str) -> bool:
+        """Whether that reading was not recorded lately; it counts as recorded from now on."""
+        now = asyncio.get_running_loop().time()
+        if now < self._reads.get((actor, what), 0.0):
+            return False
+        self._reads[actor, what] = now + READ_AGAIN_SECONDS
+        self._reads.move_to_end((actor, what))
+        if len(self._reads) > MOST_READS:
+            self._reads.popitem(last=False)
+        return True
 
     async def _write(self, act: Audit) -> None:
         try:

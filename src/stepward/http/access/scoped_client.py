@@ -6,7 +6,7 @@ Routes and pages have no other access to the store, so no route can omit the che
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -21,7 +21,7 @@ from stepward.http.access.hiding import hidden_alert, hidden_audit, hidden_sched
 from stepward.http.access.principals import Principal, TaskScope
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token
-from stepward.model.records import Alert, Audit, Schedule, Task
+from stepward.model.records import Alert, Audit, DeadLetter, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
 from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Operator, both
@@ -98,6 +98,8 @@ class ScopedClient:
         """The task's status. Raises TaskNotFound."""
         found = await self.find(id)
         status = await found.handle.status()
+        if status.error is not None:
+            await self._note_payloads(found.record)
         return status if self.principal.payloads else hidden_status(status)
 
     async def whole(self, id: str) -> tuple[Task, TaskStatus]:
@@ -128,6 +130,7 @@ class ScopedClient:
         condition = condition_of(where, state, workflow, label, self._session.store.now())
         scoped = both(condition, in_scope(self.principal.scope))
         found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
+        await self._note_list("tasks", [task for task in found if task.error is not None])
         return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
@@ -154,6 +157,7 @@ class ScopedClient:
         found = await self._client.alerts(limit if self.principal.scope.is_everything else MOST_ALERTS, open_only)
         seen = await self._in_scope(found)
         shown = [alert for alert in found if alert.number in seen][:limit]
+        await self._note_list("alerts", shown)
         return shown if self.principal.payloads else [hidden_alert(alert) for alert in shown]
 
     async def acknowledge(self, number: int) -> bool:
@@ -171,9 +175,22 @@ class ScopedClient:
         acts = await self._client.audits(id, limit)
         return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
 
+    async def all_audits(self, limit: int) -> list[Audit]:
+        """Who did what, newest first. Raises HttpRefusal for a principal with a scope."""
+        acts = await self.unscoped.audits(limit=limit)
+        await self._note_list("audit", acts)
+        return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        """Messages that were set aside, with what they say, newest first. Raises HttpRefusal for one with a scope."""
+        letters = await self.unscoped.dead_letters(limit)
+        await self._note_list("dead letters", letters)
+        return letters
+
     async def schedules(self) -> list[Schedule]:
         """The schedules in scope, by name; their tasks have no labels."""
         found = [each for each in await self._client.schedules() if self.principal.scope.has(each.workflow, {})]
+        await self._note_list("schedules", found)
         return found if self.principal.payloads else [hidden_schedule(each) for each in found]
 
     async def _in_scope(self, alerts: list[Alert]) -> set[int]:
@@ -202,6 +219,10 @@ class ScopedClient:
     async def _note_payloads(self, record: Task) -> None:
         if self.principal.payloads:
             await self._audit.read_payloads(self.principal, record.uid)
+
+    async def _note_list(self, listed: str, found: Sequence[object]) -> None:
+        if self.principal.payloads and found:
+            await self._audit.read_list(self.principal, listed)
 
 
 def in_scope(scope: TaskScope) -> Condition:

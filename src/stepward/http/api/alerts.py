@@ -8,7 +8,6 @@ from litestar import get, post
 from litestar.params import Body, FromPath, FromQuery
 from msgspec import Meta, Struct
 
-from stepward.http.access.hiding import hidden_audit
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.resources import AlertResource, AuditResource, DeadLetterResource, resource
@@ -52,15 +51,13 @@ async def acknowledge_alert(client: RequestClient, number: FromPath[Number]) -> 
 @get("/audit", permission=Permission.READ_ALL)
 async def list_audit(client: RequestClient, limit: Limit = LIMIT) -> list[AuditResource]:
     """List the audit of all tasks, newest first."""
-    acts = await client.unscoped.audits(limit=limit)
-    shown = acts if client.principal.payloads else [hidden_audit(act) for act in acts]
-    return [resource(AuditResource, act) for act in shown]
+    return [resource(AuditResource, act) for act in await client.all_audits(limit)]
 
 
 @get("/dead-letters", permission=Permission.READ_ALL)
 async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[DeadLetterResource]:
     """List messages that could not be processed, newest first."""
-    return [_letter(client, letter) for letter in await client.unscoped.dead_letters(limit)]
+    return [_letter(client, letter) for letter in await client.dead_letters(limit)]
 
 
 @post("/dead-letters/put-back", permission=Permission.OPERATE, status_code=200)

@@ -12,6 +12,7 @@ from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, OverviewStore, StateCount
 from stepward.store.contract.retention import (
     AuditedAct,
+    AuditHead,
     OldRecords,
     Outlived,
     PruningStore,
@@ -52,6 +53,7 @@ __all__ = [
     "MOST_COUNTED",
     "OVERTAKEN",
     "TRIM_ROWS",
+    "AuditHead",
     "AuditedAct",
     "Bloat",
     "Change",

@@ -9,7 +9,15 @@ from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.overview import OverviewStore
-from stepward.store.contract.retention import AuditedAct, OldRecords, Outlived, PruningStore, Purged, RetentionStore
+from stepward.store.contract.retention import (
+    AuditedAct,
+    AuditHead,
+    OldRecords,
+    Outlived,
+    PruningStore,
+    Purged,
+    RetentionStore,
+)
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.search.conditions import Condition
@@ -57,6 +65,10 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
 
     async def acts(self, after: int) -> list[AuditedAct]:
         """A page of the audit behind the act of that number, oldest first, with the hashes; an empty one is the end."""
+        ...
+
+    async def audit_head(self) -> AuditHead | None:
+        """The newest act of the audit; None while there is none."""
         ...
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:

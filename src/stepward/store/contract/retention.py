@@ -76,11 +76,23 @@ class AuditedAct(Struct, frozen=True):
     hash: bytes
 
 
+class AuditHead(Struct, frozen=True):
+    """An act by its number and hash: kept outside the store, it shows later that all acts up to it are still there."""
+
+    number: int
+    hash: bytes
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash.hex()}"
+
+
 class OldRecords(Struct, frozen=True):
     """What one transaction prunes: acts from the beginning of the audit without a gap, and acknowledged alerts."""
 
     acts: Sequence[AuditedAct]
     alerts: Sequence[Alert]
+    head: AuditHead | None = None
+    """The newest act of the whole audit when they were read; None where there is none."""
 
 
 class PruningStore(Protocol):

@@ -10,6 +10,10 @@ where above < ?3 order by number
 -- Returns alerts that were acknowledged before an instant.
 select {alert} from stepward_alert where acknowledged_at < ?1 order by number limit ?2
 
+-- name: head
+-- Returns the number and the hash of the newest act.
+select number, hash from stepward_audit order by number desc limit 1
+
 -- name: beginning
 -- Returns the hashes of the first act and of the act with that number.
 select (select hash from stepward_audit order by number limit 1), (select hash from stepward_audit where number = ?1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.store import rows
-from stepward.store.contract import AuditedAct, OldRecords
+from stepward.store.contract import AuditedAct, AuditHead, OldRecords
 from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
 from stepward.store.rules.audit.audit_chain import pruned_audit, pruned_part
@@ -21,7 +21,14 @@ async def acts(connection: VerbConnection, after: int) -> list[AuditedAct]:
 async def old_records(connection: VerbConnection, before: float) -> OldRecords:
     """Implements ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in await connection.rows("pruning.old_alerts", before, PAGE_ROWS)]
-    return OldRecords(retention.prunable_acts(await acts(connection, 0), before), alerts)
+    old = retention.prunable_acts(await acts(connection, 0), before)
+    return OldRecords(old, alerts, await head(connection) if old or alerts else None)
+
+
+async def head(connection: VerbConnection) -> AuditHead | None:
+    """Implements ``OperatorStore.audit_head``."""
+    newest = await connection.row("pruning.head")
+    return None if newest is None else AuditHead(*newest)
 
 
 async def prune(connection: VerbConnection, records: OldRecords, actor: str, now: float) -> int:

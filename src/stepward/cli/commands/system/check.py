@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.app import App
-from stepward.cli.commands.system.reports import INSTANCE_COLUMNS, instance_row
+from stepward.cli.commands.system.instances import INSTANCE_COLUMNS, instance_row
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
 from stepward.cli.findings import server, version_diff
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option

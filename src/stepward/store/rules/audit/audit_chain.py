@@ -43,58 +43,6 @@ def pruned_part(acts: Sequence[AuditedAct], first: bytes | None, last: bytes | N
     return acts if (first, last) == (acts[0].hash, acts[-1].hash) else ()
 
 
-class Verification:
-    """Follows the chain, act after act, and notes where it is broken.
-
-    The first act must follow from the newest act that was archived, as the newest ``prune`` tells.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first: AuditedAct | None = None
-        self.breaks: list[int] = []
-        """The numbers of acts that were edited, or before which acts are missing."""
-        self._pruned: Pruned | None = None
-        self._last = FIRST_HASH
-
-    def add(self, act: AuditedAct) -> None:
-        """The next act."""
-        if self.first is None:
-            self.first = act
-        elif not _follows(act, self._last):
-            self.breaks.append(act.audit.number)
-        self._last = act.hash
-        self.count += 1
-        if act.audit.act == PRUNED:
-            self._pruned = _told(act.audit) or self._pruned
-
-    @property
-    def archived_through(self) -> int | None:
-        """The number of the newest act that was archived and deleted."""
-        return None if self._pruned is None else self._pruned.through
-
-    def ended(self) -> list[int]:
-        """The breaks, now that all acts were seen."""
-        before = FIRST_HASH if self._pruned is None else bytes.fromhex(self._pruned.hash)
-        if self.first is not None and not _follows(self.first, before):
-            self.breaks.insert(0, self.first.audit.number)
-        return self.breaks
-
-
-def _follows(act: AuditedAct, before: bytes) -> bool:
-    return linked(before, audit_values(act.audit, act.audit.at)) == act.hash
-
-
-def _told(audit: Audit) -> Pruned | None:
-    """What a ``prune`` tells of the beginning; None if it tells nothing, or cannot be read, which is a break."""
-    try:
-        pruned = msgspec.json.decode(audit.details, type=Pruned)
-        bytes.fromhex(pruned.hash)
-    except (msgspec.DecodeError, ValueError):
-        return None
-    return None if pruned.through is None else pruned
-
-
 def alert_values(alert: Alert, now: float) -> tuple[Any, ...]:
     """The columns of a new alert; one without an instant is of now."""
     at = alert.at or now

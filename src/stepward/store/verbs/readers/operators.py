@@ -10,6 +10,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.store import rows
 from stepward.store.contract import (
     AuditedAct,
+    AuditHead,
     FlowCount,
     FoundTasks,
     OldRecords,
@@ -91,6 +92,9 @@ class OperatorVerbs(retention.RetentionVerbs):
 
     async def acts(self, after: int) -> list[AuditedAct]:
         return await self._transactions.read(pruning.acts, after)
+
+    async def audit_head(self) -> AuditHead | None:
+        return await self._transactions.read(pruning.head)
 
     async def schedules(self) -> list[Schedule]:
         return await self._transactions.read(recurring.listed)

@@ -1,10 +1,9 @@
-"""``instances``, ``audit``: the live actors, and the acts of people and programs."""
+"""``instances``: the live actors."""
 
 from __future__ import annotations
 
 import click
 
-from stepward.cli.commands.system.audit_verification import verified
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
@@ -12,7 +11,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.agents import is_apart, is_silent
 from stepward.model.agents import AgentHealth
-from stepward.model.records import Audit, Instance
+from stepward.model.records import Instance
 from stepward.views.times import NOTHING, relative, span
 
 CLOSED = "closed"
@@ -27,14 +26,6 @@ INSTANCE_COLUMNS = (
     Column(name="CLOCK", right=True, spare=True, drops=1),
     Column(name="SERVES", least=8),
 )
-AUDIT_COLUMNS = (
-    Column(name="AGE", right=True),
-    Column(name="ACTOR", least=8, middle=True),
-    Column(name="ACT"),
-    Column(name="TASK", least=10, middle=True),
-    Column(name="STEP", least=8, middle=True, spare=True),
-    Column(name="CHANGE", least=10),
-)
 
 
 @click.command("instances", epilog=keys(Instance))
@@ -48,31 +39,6 @@ async def instances(client: Client, as_json: bool) -> None:
         return
     now = session_of(client).store.now()
     print_table(INSTANCE_COLUMNS, [instance_row(each, now) for each in found], "No instances.")
-
-
-@click.command("audit", epilog=keys(Audit))
-@click.argument("id", required=False)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
-@click.option(
-    "--verify", is_flag=True, help="Check the chain of hashes: it shows whether acts were changed or removed."
-)
-@json_option
-@with_client
-async def audit(client: Client, id: str | None, limit: int, verify: bool, as_json: bool) -> None:
-    """List the acts of people and programs, on task ID or on all, newest first."""
-    if verify:
-        click.echo(await verified(session_of(client).store.operators))
-        return
-    if id is not None:
-        await session_of(client).record(id)
-    found = await client.audits(id, limit)
-    if as_json:
-        print_json([plain(each) for each in found])
-        return
-    now = session_of(client).store.now()
-    shown = [n for n, column in enumerate(AUDIT_COLUMNS) if id is None or column.name != "TASK"]
-    rows = [[row[n] for n in shown] for row in (_audit_row(each, now) for each in found)]
-    print_table([AUDIT_COLUMNS[n] for n in shown], rows, "No entries.")
 
 
 def instance_row(instance: Instance, now: float) -> list[Cell]:
@@ -117,17 +83,3 @@ def _doing(health: AgentHealth) -> str:
     breaker = "" if health.breaker == CLOSED else f" breaker {health.breaker.replace('_', ' ')}"
     stuck = f", {health.stuck} stuck" if health.stuck else ""
     return f"{health.agent} {health.in_flight}/{health.room}{breaker}{stuck}"
-
-
-def _audit_row(audit: Audit, now: float) -> list[Cell]:
-    change = " → ".join(each for each in (audit.before, audit.after) if each)
-    return [
-        Cell(span(now - audit.at), "dim"),
-        Cell(audit.actor),
-        Cell(audit.act, "bold"),
-        Cell(audit.task_id or audit.task or NOTHING),
-        Cell(audit.step or NOTHING),
-        Cell(
-            change if audit.details == b"{}" else f"{change} {audit.details.decode(errors='backslashreplace')}".strip()
-        ),
-    ]

@@ -1,0 +1,114 @@
+"""Following the audit's chain of hashes, and comparing it with heads that were noted outside of the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from stepward.errors import Refused
+from stepward.model.records import Audit
+from stepward.store.contract.retention import AuditedAct, AuditHead
+from stepward.store.rules.audit.audit_chain import FIRST_HASH, PRUNED, Pruned, audit_values, linked
+
+HASH = re.compile(r"[0-9a-f]{64}")
+MOST_DIGITS = 18
+
+
+def head_of(text: str) -> AuditHead:
+    """A head as ``audit head`` prints it. Raises Refused."""
+    number, colon, digest = text.strip().partition(":")
+    if not colon or not number.isdecimal() or len(number) > MOST_DIGITS or not HASH.fullmatch(digest):
+        raise Refused(
+            f"head: expected NUMBER:HASH as `stepward audit head` prints it, found {text[:80]!r}; copy it whole"
+        )
+    return AuditHead(int(number), bytes.fromhex(digest))
+
+
+class ChainBreak(NamedTuple):
+    """A place where the audit is not what it was."""
+
+    number: int
+    after: int
+    """The number of the act before it."""
+
+    @property
+    def cause(self) -> str:
+        """What was done there, as far as the chain shows it."""
+        if self.number == self.after + 1:
+            return f"number {self.number} was changed, or {self.after} before it"
+        return f"number {self.number} was changed, or acts between {self.after} and it were removed"
+
+
+class Verification:
+    """Follows the chain, act after act, and notes where it is broken.
+
+    The first act must follow from the newest act that was archived, as the newest ``prune`` tells; with ``from_first``
+    it must be the first of all. Each of ``heads`` must be among the acts, or have been archived.
+    """
+
+    def __init__(self, heads: Iterable[AuditHead] = (), *, from_first: bool = False) -> None:
+        self.count = 0
+        self.first: AuditedAct | None = None
+        self.breaks: list[ChainBreak] = []
+        self._from_first = from_first
+        self._wanted = set(heads)
+        self._pruned: Pruned | None = None
+        self._last: AuditHead = AuditHead(0, FIRST_HASH)
+
+    def add(self, act: AuditedAct) -> None:
+        """The next act."""
+        if self.first is None:
+            self.first = act
+        elif not _follows(act, self._last.hash):
+            self.breaks.append(ChainBreak(act.audit.number, self._last.number))
+        self._last = AuditHead(act.audit.number, act.hash)
+        self._wanted.discard(self._last)
+        self.count += 1
+        if act.audit.act == PRUNED:
+            self._pruned = _told(act.audit) or self._pruned
+
+    @property
+    def head(self) -> AuditHead | None:
+        """The newest act."""
+        return self._last if self.count else None
+
+    @property
+    def archived(self) -> AuditHead | None:
+        """The newest act that was archived and deleted."""
+        if self._from_first or self._pruned is None or self._pruned.through is None:
+            return None
+        return AuditHead(self._pruned.through, bytes.fromhex(self._pruned.hash))
+
+    def ended(self) -> list[ChainBreak]:
+        """The breaks, now that all acts were seen."""
+        archived = self.archived or AuditHead(0, FIRST_HASH)
+        if self.first is not None and not _follows(self.first, archived.hash):
+            self.breaks.insert(0, ChainBreak(self.first.audit.number, archived.number))
+        return self.breaks
+
+    def missing(self) -> list[AuditHead]:
+        """The heads that are neither among the acts nor among those archived: they were removed, or written anew."""
+        archived = self.archived or AuditHead(0, FIRST_HASH)
+        lost = [head for head in self._wanted if head.number > archived.number or _differs(head, archived)]
+        return sorted(lost, key=lambda head: head.number)
+
+
+def _differs(head: AuditHead, archived: AuditHead) -> bool:
+    return head.number == archived.number and head.hash != archived.hash
+
+
+def _follows(act: AuditedAct, before: bytes) -> bool:
+    return linked(before, audit_values(act.audit, act.audit.at)) == act.hash
+
+
+def _told(audit: Audit) -> Pruned | None:
+    """What a ``prune`` tells of the beginning; None if it tells nothing, or cannot be read, which is a break."""
+    try:
+        pruned = msgspec.json.decode(audit.details, type=Pruned)
+        bytes.fromhex(pruned.hash)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return None if pruned.through is None else pruned
