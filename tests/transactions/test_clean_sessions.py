@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from stepward import App, Client, step, workflow
+from stepward.client import session_of
+from stepward.errors import StoreUnavailable
+from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.hot.transaction import PostgresTransaction
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
@@ -106,6 +109,56 @@ async def test_a_transaction_that_fails_to_commit_raises_and_leaves_nothing(gues
             with pytest.raises(Exception, match="division by zero"):
                 await transaction.execute("select 1 / 0")
     assert await _asked(guest, LOCKS) == 0
+
+
+DEFERRED = """
+create function refuse() returns trigger language plpgsql as 'begin raise exception $1$no such seat$1$; end';
+create constraint trigger late after insert on public.cart deferrable initially deferred
+for each row execute function refuse();
+""".replace("$1$", "''")
+BROKEN_CLEANING = """
+create schema faulty;
+create function faulty.pg_advisory_unlock_all() returns void language plpgsql
+    as 'begin raise exception ''faulty''; end';
+alter database {name} set search_path = faulty, pg_catalog, public;
+"""
+
+
+async def test_a_commit_refused_by_a_deferred_trigger_raises_the_error_of_the_trigger(
+    alters: None, database: Database, client: Client
+) -> None:
+    """Commit and cleaning are one message: what failed may be either."""
+    await database.run(DEFERRED)
+    with pytest.raises(StoreUnavailable, match="no such seat"):
+        async with client.transaction() as transaction:
+            await transaction.execute("select set_config('app.tenant', 'acme', false)")
+            await transaction.execute("insert into public.cart values ('pen')")
+    assert await database.rows("select name from public.cart") == []
+    assert await _asked(client, TRACES["tenant"].shown_by) == ""
+
+
+async def test_a_commit_after_which_the_session_cannot_be_cleaned_is_a_commit(alters: None, database: Database) -> None:
+    await database.run(BROKEN_CLEANING.format(name=database.name))
+    backends = set()
+    async with application(database.address).client() as client:
+        for name in ("pen", "ink"):
+            async with client.transaction() as transaction:
+                await transaction.execute("insert into public.cart values ($1)", [name])
+                backends.add((await transaction.execute(BACKEND))[0])
+    assert await database.rows("select name from public.cart") == [("pen",), ("ink",)]
+    assert len(backends) == 2
+
+
+async def test_commit_and_cleaning_are_one_message(client: Client) -> None:
+    """Three messages: the one that begins it, the statement of the application, and the one that ends it."""
+    store = session_of(client).store
+    assert isinstance(store, PostgresStore)
+    async with client.transaction() as transaction:
+        await transaction.execute("select 1")
+    before = store.statements
+    async with client.transaction() as transaction:
+        await transaction.execute("select 1")
+    assert store.statements - before == 3
 
 
 async def _prepare(connection: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import count
 from typing import Any, TypeVar
 
 import asyncpg
@@ -12,7 +13,7 @@ import asyncpg
 from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
-from stepward.store.postgres.engine.session import Use, cleaning
+from stepward.store.postgres.engine.session import MARK, Use, cleaning
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
@@ -49,6 +50,7 @@ class Connection(VerbConnection):
         self.audits: list[tuple[Any, ...]] = []
         """Acts that the open transaction appends to the chain at its end."""
         self._savepoints = 0
+        self._marks = count(1)
         self._commits = False
         self._is_cut_short = False
         self._lineage: Lineage | None = None
@@ -126,22 +128,27 @@ class Connection(VerbConnection):
     async def end(self, how: str) -> str:
         """Commit or roll back; what the server says.
 
-        A pooler gives the session to another client with the end of the message that ends the transaction: there the
-        statements that clean it stand in that message.
+        The statements that clean the session stand in the same message: it saves a round trip, and a pooler gives the
+        session to another client with the end of the message that ends the transaction.
         """
-        if self._is_bound or self.use is Use.NONE:
+        if self.use is Use.NONE or (self.use is Use.DRIVER and self._is_bound):
             return await self.run(how)
+        mark = f"{next(self._marks)}"
         try:
             # In a transaction that has failed the first statement ends the message, and nothing of the rest is done.
-            first = "select 1; " if how == "commit" else ""
+            first = f"set {MARK} = {mark}; " if how == "commit" else ""
             await self.run(f"{first}{how}; {cleaning(self.use)}")
         except asyncpg.InFailedSQLTransactionError:
             return await self.end("rollback")
-        except (*LOST, *DATA, *AGAIN):
+        except LOST:
             raise
         except asyncpg.PostgresError as error:
-            raise CommitUncertain(str(error)) from error
-        self._cleaned()
+            if not self._is_bound:
+                raise error if isinstance(error, (*DATA, *AGAIN)) else CommitUncertain(str(error)) from error
+            if how == "commit" and not await self._has_committed(mark):
+                raise
+        else:
+            self._cleaned()
         return how.upper()
 
     async def clean(self) -> None:
@@ -238,6 +245,14 @@ class Connection(VerbConnection):
         except TimeoutError:
             self.raw.terminate()
             raise
+
+    async def _has_committed(self, mark: str) -> bool:
+        """Whether the transaction that set the mark committed: then the message failed after that, in the cleaning.
+
+        What the cleaning did is rolled back with that, the reset of the mark too.
+        """
+        ((found,),) = await self.fetched(f"select current_setting('{MARK}', true)")
+        return bool(found == mark)
 
     def _cleaned(self) -> None:
         self._seconds = self._first_seconds

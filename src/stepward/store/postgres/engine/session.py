@@ -37,6 +37,13 @@ end $$"""
 """Statements that were prepared by name in SQL: the driver's own are not among them."""
 
 
+AFTER_STATEMENTS = "; ".join(CLEANING)
+AFTER_THE_CONNECTION = "; ".join((*CLEANING, FORGETTING))
+
+MARK = "stepward.committing"
+"""A setting that a transaction which commits leaves in its session, and one that rolls back does not."""
+
+
 def cleaning(use: Use) -> str:
     """Statements, in one message, after which the session is as it was when it was made."""
-    return "; ".join((*CLEANING, FORGETTING) if use >= Use.CONNECTION else CLEANING)
+    return AFTER_THE_CONNECTION if use >= Use.CONNECTION else AFTER_STATEMENTS
