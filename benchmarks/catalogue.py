@@ -14,6 +14,7 @@ from benchmarks.draining import draining
 from benchmarks.peers import DBOS
 from benchmarks.places import Place, PostgresBench, SqlitePlace
 from benchmarks.report import Target, Targets
+from benchmarks.safeguards import safeguards
 from benchmarks.supervising import supervising
 from benchmarks.takeover import takeover, takeover_of_one_of_four
 from servers.postgres import running
@@ -100,6 +101,7 @@ POSTGRESQL = Catalogue(
         "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
+        "safeguards": safeguards,
         "supervising": supervising,
         "takeover": takeover_of_one_of_four,
         "submission": measures.submission,
@@ -121,11 +123,16 @@ POSTGRESQL = Catalogue(
         ("transport, NATS", "steps_per_s"): Target(8_000, at_most=False),
         ("transport, NATS", "beyond_local_ms"): Target(4, at_most=True),
         ("transport, RabbitMQ", "steps_per_s"): Target(4_000, at_most=False),
+        ("safeguards", "postgresql_throughput"): Target(0.95, at_most=False),
+        ("safeguards", "nats_throughput"): Target(0.95, at_most=False),
         ("supervising", "idle_pass_ms"): Target(20, at_most=True),
         ("supervising", "decided_s"): Target(10, at_most=True),
         ("takeover", "beyond_lease_s"): Target(5.0, at_most=True),
     },
     _server,
 )
+
+BESIDE_DBOS = frozenset({"throughput", "draining", "latency"})
+"""Measures on PostgreSQL in which the peer takes part."""
 
 STORES = {"sqlite": SQLITE, "postgresql": POSTGRESQL}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from benchmarks import brokers, measures, processes, queues
+from benchmarks.application import make_app
 from benchmarks.costs import costs
 from benchmarks.draining import draining
 from benchmarks.places import Place, PostgresBench
+from benchmarks.safeguards import safeguards, unguarded
 from benchmarks.supervising import supervising
 from benchmarks.takeover import takeover
+from stepward.model.messages.seal import Seal, StoreIdentity
 from tests.tiers import nightly
 
 pytestmark = pytest.mark.servers
@@ -61,6 +64,29 @@ async def test_messages_go_through_queues_between_two_processes(place: Place, qu
     figures = await brokers.transport(place, queues=queues, rounds=1, tasks=20, alone=4)
     assert figures["steps_per_s"] > 0
     assert figures["one_step_alone_ms"] > 0
+
+
+@pytest.mark.faults
+async def test_safeguards_are_compared_with_their_absence(postgres: PostgresBench) -> None:
+    figures = await safeguards(postgres, rounds=1, tasks=8)
+    assert figures.keys() == {
+        f"{load}_{figure}" for load in ("postgresql", "nats") for figure in ("tasks_per_s", "throughput", "cpu")
+    }
+
+
+async def test_without_safeguards_nothing_is_proven_and_no_session_is_cleaned(postgres: PostgresBench) -> None:
+    """Else the comparison would say that they cost nothing."""
+    app = make_app(await postgres.fresh())
+    seal = Seal(StoreIdentity("store", b"key"))
+    async with app.client() as client:
+        with unguarded():
+            assert seal.is_genuine("forged", "task", 0, "act/1", 1, "svc")
+            async with client.transaction() as transaction:
+                await transaction.execute("set application_name = 'left'")
+        async with client.transaction() as transaction:
+            assert await transaction.execute("show application_name") == [("left",)]
+        async with client.transaction() as transaction:
+            assert await transaction.execute("show application_name") != [("left",)]
 
 
 async def test_the_supervisor_decides_all_that_expired(place: Place) -> None:
