@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
-from stepward import Agent, App, Supervision, Unrecoverable, wait_for, workflow
+from stepward import Agent, App, Supervision, TaskFailed, Unrecoverable, step, wait_for, workflow
 from stepward.errors import DeclarationError, NothingDue, TaskUndone
 from stepward.testing import environment
 
@@ -45,6 +46,24 @@ async def ask(order: str) -> str:
 
 
 app = App("shop", workflows=[fulfil, ask], agents=[payments, parcels])
+
+
+@step
+def reserve(item: str) -> int:
+    return 1
+
+
+@step(transaction=True)
+def book(connection: Any, item: str) -> str:
+    raise AssertionError("the database was asked")
+
+
+@workflow
+async def pick(item: str) -> list[Any]:
+    return [await reserve(item), await book(item)]
+
+
+stock = App("stock", workflows=[pick])
 
 
 async def fake_charge(order: str, cents: int) -> str:
@@ -189,3 +208,29 @@ async def test_a_number_of_times_that_cannot_be_is_refused(times: int) -> None:
     async with environment(app) as env:
         with pytest.raises(DeclarationError, match="from 1 to"):
             env.fail(charge, times=times)
+
+
+async def test_a_local_step_is_faked_and_its_calls_are_recorded() -> None:
+    async with environment(stock, fakes={reserve: lambda item: 7, book: lambda connection, item: "booked"}) as env:
+        task = await env.client.submit(pick, "lamp")
+        assert await task.result() == [7, "booked"]
+        assert [call.args for call in env.calls(reserve)] == [("lamp",)]
+        assert [call.args for call in env.calls(book)] == [("lamp",)]
+    assert reserve.fn("lamp") == 1
+
+
+async def test_a_local_step_that_is_its_own_fake_is_recorded_and_fails_on_demand() -> None:
+    async with environment(stock, fakes={reserve: reserve, book: lambda connection, item: "booked"}) as env:
+        env.fail(reserve, error=Unrecoverable("none left"))
+        task = await env.client.submit(pick, "lamp")
+        with pytest.raises(TaskFailed, match="none left"):
+            await task.result()
+        assert len(env.calls(reserve)) == 1
+
+
+async def test_a_local_step_that_is_no_fake_cannot_be_watched_and_none_loses_a_reply() -> None:
+    async with environment(stock, fakes={reserve: reserve}) as env:
+        with pytest.raises(DeclarationError, match="expected a local step that is among the fakes, found <transaction"):
+            env.calls(book)
+        with pytest.raises(DeclarationError, match="expected an operation or an undo, found <local"):
+            env.lose_reply(reserve)

@@ -23,7 +23,7 @@ from stepward.model.records import Alert
 from stepward.model.states import StepKind, StepState
 from stepward.store.queries import load_queries
 from stepward.store.sqlite import SqliteStore
-from stepward.testing.fakes import FakedAgents, OperationCall
+from stepward.testing.fakes import FakedAgents, OperationCall, is_local
 from stepward.testing.planned_faults import Chances, PlannedFaults
 from stepward.testing.process import LEASE, PROCESS, Died, VirtualProcess, tracking
 from stepward.testing.virtual_time import VirtualClock, VirtualTime
@@ -43,11 +43,12 @@ async def environment(
 ) -> AsyncIterator[AppEnvironment]:
     """Run every actor of ``app`` on an in-memory store and a virtual clock until the block ends.
 
-    ``fakes`` are called in place of operations or undos: ``{charge: fake_charge, refund: fake_refund}``. While nothing
-    is left to do, the clock leaps to what is due next: a week's sleep takes a millisecond. Every timer of the event
-    loop goes by it, and ``def`` operations run on the loop; a fake does no real input or output. ``seed`` decides all
-    that is drawn. A wait for what never comes ends in NothingDue. Raises DeclarationError for a fake of what is no
-    operation of the application.
+    ``fakes`` are called in place of operations, undos or local steps: ``{charge: fake_charge, refund: fake_refund}``;
+    the fake of a transactional step gets the connection first. While nothing is left to do, the clock leaps to what is
+    due next: a week's sleep takes a millisecond. Every timer of the event loop goes by it, and ``def`` operations run
+    on the loop; a fake does no real input or output. ``seed`` decides all that is drawn. A wait for what never comes
+    ends in NothingDue. Raises DeclarationError for a fake of anything but an operation of the application, an undo of
+    one, or a local step.
     """
     async with _running(app, fakes or {}, seed, None) as env:
         yield env
@@ -69,7 +70,7 @@ async def _running(
     time = VirtualTime(loop, give_up)
     env = AppEnvironment(app, fakes, seed, chances, time)
     try:
-        with tracking(loop), time.leaping(env._idle):
+        with env._fakes.replacing_steps(), tracking(loop), time.leaping(env._idle):
             await env._start()
             try:
                 yield env
@@ -134,7 +135,13 @@ class AppEnvironment:
 
         The attempt ends at its complete-by; the Supervisor decides what follows.
         """
-        self._faults.lose_reply(self._fakes.named(operation, "lose_reply()"), _times(times, "lose_reply()"))
+        name = self._fakes.named(operation, "lose_reply()")
+        if is_local(operation):
+            raise DeclarationError(
+                f"lose_reply(): expected an operation or an undo, found {operation!r}, whose outcome no message "
+                "carries; have the process crash instead"
+            )
+        self._faults.lose_reply(name, _times(times, "lose_reply()"))
 
     async def crash(self, at: str | None = None) -> None:
         """Kills the process at once, or when it next passes the failpoint ``at``; another process takes over.

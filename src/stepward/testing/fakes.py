@@ -1,29 +1,32 @@
-"""The Agents of an environment: those of the application, with fakes for some functions and a record of every call."""
+"""What an environment calls: the application's operations and local steps, or their fakes, with every call recorded."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from msgspec import Struct
 
 from stepward.agent.declaration import Agent, Operation, Undo
 from stepward.errors import DeclarationError
+from stepward.model.action import Action
 from stepward.model.current import CURRENT
+from stepward.model.states import StepKind
 from stepward.testing.planned_faults import PlannedFaults
 
-Faked = Operation[Any, Any] | Undo[Any, Any, Any]
-"""The function that a test names: an operation, or the object that is declared as its undo."""
+LOCAL_KINDS = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 
 
 class OperationCall(Struct, frozen=True, kw_only=True):
-    """One call of an operation or of an undo."""
+    """One call of an operation, of an undo, or of a local step."""
 
     task_id: str
     args: tuple[Any, ...]
-    """The arguments in order; those of an undo begin with the result, or None where it is unknown."""
+    """The arguments in order. Those of an undo begin with the result, or None where that is unknown; those of a
+    transactional step do not include the connection."""
     attempt: int
     idempotency_key: str
     at: float
@@ -31,7 +34,7 @@ class OperationCall(Struct, frozen=True, kw_only=True):
 
 
 class FakedAgents:
-    """Copies of an application's Agents, with fakes for some functions."""
+    """Copies of an application's Agents that call the fakes, and the local steps that are faked."""
 
     def __init__(
         self,
@@ -44,18 +47,31 @@ class FakedAgents:
         self._now = now
         self._calls: dict[tuple[str, bool], list[OperationCall]] = {}
         self._known = {(name, undo) for agent in agents for name in agent.operations for undo in (False, True)}
+        self._steps = {key: fake for key, fake in fakes.items() if is_local(key)}
+        self._known |= {(step.name, False) for step in self._steps}
         named = {self.named(key, "fakes"): _callable(key, fake) for key, fake in fakes.items()}
         self.agents = [self._copied(agent, named) for agent in agents]
 
+    @contextmanager
+    def replacing_steps(self) -> Iterator[None]:
+        """Call the fakes of local steps within the block; workflow code holds the steps themselves."""
+        functions = {step: step.fn for step in self._steps}
+        for step, fake in self._steps.items():
+            step.fn = self._recorded((step.name, False), fake, skip=int(step.kind is StepKind.TRANSACTION))
+        try:
+            yield
+        finally:
+            for step, fn in functions.items():
+                step.fn = fn
+
     def named(self, found: object, what: str) -> tuple[str, bool]:
-        """The name of an operation of the application, and whether it is its undo. Raises DeclarationError."""
-        name = (
-            (found.name, False)
-            if isinstance(found, Operation)
-            else (found.operation, True)
-            if isinstance(found, Undo)
-            else None
-        )
+        """The name of an operation or local step, and whether its undo is meant. Raises DeclarationError."""
+        name = _name_of(found)
+        if name not in self._known and is_local(found):
+            raise DeclarationError(
+                f"{what}: expected a local step that is among the fakes, found {found!r}; add it there, or itself as "
+                "its own fake: fakes={step: step}"
+            )
         if name is None or name not in self._known:
             known = ", ".join(sorted({each for each, _ in self._known})) or "none"
             raise DeclarationError(
@@ -83,15 +99,16 @@ class FakedAgents:
             copied.undo_fn = self._recorded(name, fakes.get(name, operation.undo_fn))
         return copied
 
-    def _recorded(self, name: tuple[str, bool], fn: Callable[..., Any]) -> Callable[..., Any]:
-        fn = fn.fn if isinstance(fn, Operation | Undo) else fn
+    def _recorded(self, name: tuple[str, bool], fn: Callable[..., Any], *, skip: int = 0) -> Callable[..., Any]:
+        """``fn`` with its calls recorded, but for the first ``skip`` arguments, and with the planned faults."""
+        fn = fake_of(fn)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             step = CURRENT.get()
             if step is not None:
                 made = OperationCall(
                     task_id=step.task_id,
-                    args=(*args, *kwargs.values()),
+                    args=(*args[skip:], *kwargs.values()),
                     attempt=step.attempt,
                     idempotency_key=step.idempotency_key,
                     at=self._now(),
@@ -105,6 +122,25 @@ class FakedAgents:
             return result
 
         return call
+
+
+def fake_of(found: Any) -> Callable[..., Any]:
+    """The function itself, where an operation, an undo or a step is given as a fake."""
+    fn: Callable[..., Any] = found.fn if isinstance(found, Action | Undo) else found
+    return fn
+
+
+def _name_of(found: object) -> tuple[str, bool] | None:
+    if isinstance(found, Undo):
+        return found.operation, True
+    if isinstance(found, Operation) or (isinstance(found, Action) and found.kind in LOCAL_KINDS):
+        return found.name, False
+    return None
+
+
+def is_local(found: object) -> bool:
+    """Whether it is a local step, transactional or not."""
+    return isinstance(found, Action) and found.kind in LOCAL_KINDS
 
 
 def _callable(key: object, fake: object) -> Callable[..., Any]:
