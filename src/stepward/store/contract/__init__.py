@@ -1,8 +1,8 @@
 """The state store as each actor sees it: verbs are transitions, each names the state it leaves and the claim it holds.
 
-Whatever a verb cannot change because somebody was faster it leaves alone and says so. All instants are seconds of
-the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was changed and CommitUnknown when
-nobody can know.
+A verb leaves rows unchanged that another transaction has changed since they were read, and reports it. All instants are
+seconds of the store's clock (``Store.now``). Verbs raise StoreUnavailable when nothing was changed and CommitUnknown
+when the outcome of the commit is unknown.
 """
 
 from stepward.store.contract.client import ClientStore, CompletionStore, Tally

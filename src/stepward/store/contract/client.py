@@ -1,4 +1,4 @@
-"""The applications' part of the store: submit, read, signal, direct, and finish steps from outside."""
+"""The applications' part of the store: submissions, reads, signals, directives, and completions of steps."""
 
 from __future__ import annotations
 
@@ -17,59 +17,59 @@ from stepward.store.contract.values.directives import Directive
 
 
 class Tally(Struct, frozen=True):
-    """How far a task is, counted from its steps; what a repair set aside counts no more."""
+    """The progress of a task, counted from its steps without those that a repair set aside."""
 
     task: str
-    """The uid."""
+    """The task's uid."""
     steps: int = 0
     done: int = 0
-    """Completed or undone."""
+    """Steps that are completed or undone."""
     stages: list[str] = []
-    """Of the keys that were asked for, those that are completed."""
+    """The completed ones among the requested keys."""
     completed: int = 0
     """Keys that are completed."""
 
 
 class CompletionStore(Protocol):
-    """What finishing steps from outside needs of the store."""
+    """The verbs that finish steps from outside."""
 
     async def completion_key(self, fresh: bytes) -> bytes:
-        """The key with which this store's completion tokens are signed; ``fresh`` is it if there was none."""
+        """The key that signs this store's completion tokens; ``fresh`` becomes the key if there was none."""
         ...
 
     async def completed_step(self, task: str, run: int, key: str) -> Step | None:
-        """The step that a completion is about, as it stands; None if there is none such."""
+        """The step that a completion is about; None if it does not exist."""
         ...
 
     async def complete(self, completion: Completion) -> Refusal | None:
-        """End the attempt with that outcome if it still runs, before its complete-by; None says so.
+        """Records the outcome of an attempt that is running and before its complete-by; returns None otherwise.
 
-        The outcome is recorded and not delivered, and the task's owner is told by a row in its inbox. Whatever comes of
-        it is audited.
+        The outcome is recorded and not delivered; an inbox row notifies the task's owner. Every call is audited.
         """
         ...
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
-        """Audit a try that changes nothing else: a token that this store did not sign, a result that does not fit."""
+        """Audits a completion that changes nothing: its token is not signed by this store, or its result does not
+        fit."""
         ...
 
 
 class ClientStore(CompletionStore, Protocol):
-    """What applications may do."""
+    """The verbs of applications."""
 
     def now(self) -> float:
         """The store's clock."""
         ...
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """Insert tasks in one transaction; an id that exists is left alone and reported.
+        """Inserts tasks in one transaction; a task whose id exists is not inserted, and reported.
 
         A task whose workflow has a plan is recorded with a planned step for each stage.
         """
         ...
 
     async def task(self, id: str) -> Task | None:
-        """The task of that id."""
+        """The task with that id; None if it does not exist."""
         ...
 
     async def steps(self, id: str) -> list[Step]:
@@ -77,7 +77,7 @@ class ClientStore(CompletionStore, Protocol):
         ...
 
     async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
-        """How far each of the tasks is; ``stages`` are the keys of the stages that plans of theirs name."""
+        """The progress of each of the tasks; ``stages`` are the step keys that their plans name."""
         ...
 
     async def ended(self, uids: Sequence[str]) -> list[Task]:
@@ -85,16 +85,17 @@ class ClientStore(CompletionStore, Protocol):
         ...
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
-        """Carry out a directive on a free task, or put it into the inbox of its owner; the state after.
+        """Carries out a directive on a task without an owner, or puts it into the inbox of its owner; returns the state
+        after.
 
         Raises TaskNotFound, or IllegalTransition when the task's state does not allow it.
         """
         ...
 
     async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
-        """Put a signal into the task's inbox; False if one with that signal id was put before.
+        """Puts a signal into the task's inbox; False if a signal with that id was put before.
 
-        It is audited only under the name of an ``actor``: each entry waits for the one before it, in all tasks.
+        It is audited only with an ``actor``, because entries of the audit are serialised over all tasks.
         """
         ...
 
@@ -107,9 +108,10 @@ class ClientStore(CompletionStore, Protocol):
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of its own; leaving it commits, an exception rolls back."""
+        """A transaction on a connection of the store; leaving it commits, an exception rolls back."""
         ...
 
     def external(self, connection: object) -> ExternalTransaction:
-        """The transaction open on a connection of the application's. Raises Refused for what cannot be used so."""
+        """The transaction that is open on a connection of the application's. Raises Refused for a connection that
+        cannot be used."""
         ...

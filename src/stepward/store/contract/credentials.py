@@ -1,4 +1,4 @@
-"""The part of the store that keeps who may act over HTTP, and the audit of what they did there."""
+"""The part of the store for credentials over HTTP, and for the audit of their use."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from stepward.model.records import Audit
 
 
 class CredentialStore(Protocol):
-    """Tokens and sessions."""
+    """The verbs on tokens and sessions."""
 
     async def add_credential(self, credential: Credential, actor: str) -> bool:
-        """Keep a token or a session; False if a live token of that name is there. Its instants are of now on.
+        """Inserts a token or a session with instants relative to now; False if a live token has that name.
 
-        Those that ended a month ago are forgotten.
+        Credentials that ended more than a month ago are deleted.
         """
         ...
 
     async def credential(self, id: str) -> Credential | None:
-        """The token or session of that id, whether it is live or not."""
+        """The token or session with that id, live or not; None if it does not exist."""
         ...
 
     async def credentials(self) -> list[Credential]:
-        """All that are kept, by kind, name and age."""
+        """All tokens and sessions, by kind, name and age."""
         ...
 
     async def revoke_credential(self, id: str, actor: str) -> bool:
-        """Make it worth nothing from now on; False if there is none of that id that is live."""
+        """Revokes a credential; False if no live one has that id."""
         ...
 
     async def record_acts(self, acts: Sequence[Audit]) -> None:

@@ -1,4 +1,4 @@
-"""What the host of actors needs of the store: leases, registrations, and word of changes."""
+"""The host's part of the store: leases, registrations, the state of Agents, and change notifications."""
 
 from __future__ import annotations
 
@@ -11,39 +11,43 @@ from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowReco
 
 
 class HostStore(Protocol):
-    """What the host of actors needs."""
+    """The verbs of the host of actors."""
 
     def now(self) -> float:
         """The store's clock."""
         ...
 
     def jumped(self) -> float:
-        """By how many seconds, all told, the store's clock was found set while it was followed.
+        """The seconds, in all, by which the store's clock was found to have been set since the store was opened.
 
-        Another number than before tells of a jump; small differences are made up for and not counted.
+        A number that differs from the one before shows a jump; small differences are corrected and not counted.
         """
         ...
 
     async def check_rights(self, roles: Collection[Role]) -> None:
-        """Raises StoreUnusable, and names what is missing, if the store's user lacks a right that these roles need."""
+        """Raises StoreUnusable, which names the missing rights, if the store's user lacks a right that these roles
+        need."""
         ...
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
-        """What tells this store from others, for good; ``fresh`` where it has none yet."""
+        """The identity of the store, which never changes; ``fresh`` is written where there is none yet."""
         ...
 
     async def register(self, instance: Instance, lease: float) -> None:
-        """A new instance, alive until now + lease; open alerts of workflows or Agents that nobody served until now are
-        acknowledged in its name, and of what a Scheduler serves, tasks that wait for code that fits their record become
-        claimable at once. The Agents that it serves are known from then on."""
+        """Inserts an instance that is alive until now + lease.
+
+        Open alerts of workflows or Agents that it serves are acknowledged in its name, and tasks that wait for code
+        which matches their record become claimable if a Scheduler serves their workflow. Its Agents are recorded.
+        """
         ...
 
     async def register_workflows(self, workflows: Sequence[WorkflowRecord]) -> None:
-        """Record what this program knows of its workflows."""
+        """Records what this program declares of its workflows."""
         ...
 
     async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
-        """Record recurring tasks; one whose timetable stays as it was keeps its next nominal time and its pause."""
+        """Records schedules; one whose cron expression and time zone are the same keeps its next nominal time and
+        its pause."""
         ...
 
     async def renew(
@@ -53,62 +57,64 @@ class HostStore(Protocol):
         reports: Mapping[str, Report] = NO_REPORTS,
         ahead: float | None = None,
     ) -> set[str]:
-        """Extend the leases of a host's instances, with what they say of themselves; those that are still alive.
+        """Extends the leases of a host's instances and writes their reports; returns the instances that are still
+        alive.
 
-        ``ahead``: by how many seconds their host's wall clock is ahead of the store's; None if that is not known.
+        ``ahead``: seconds by which the host's wall clock is ahead of the store's; None if that is not known.
         """
         ...
 
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
-        """Declare oneself dead; the tasks it still holds become free at once, none counted as failed.
+        """Declares the instance dead; its tasks are released at once, without counting a failure.
 
-        ``in_order``: as it was told to, and not because something broke or hangs.
+        ``in_order``: whether it stops as requested, and not because of an error or a hang.
         """
         ...
 
     def break_off(self) -> bool:
-        """Roll back a transaction that is open here and keeps other writers out, and whether there was one.
+        """Rolls back a transaction that is open here and keeps other writers waiting; returns whether there was one.
 
-        For a thread that ends the process because its event loop hangs; this object is of no use afterwards.
+        For a thread that ends the process because its event loop hangs; this object cannot be used afterwards.
         """
         ...
 
     async def count_hang(self, task: str, sender: str, where: str) -> int | None:
-        """Code of the task held up an event loop for a whole lease: how often so far, None if it ended or is not there.
+        """Counts that the task's code blocked an event loop for a whole lease; returns the count, None if the task has
+        ended or does not exist.
 
-        From the second time on its inbox holds the word to fail, which its owner, present or next, carries out before
-        it runs any of its code.
+        From the second time on its inbox has a row that makes its owner fail it before any of its code runs.
         """
         ...
 
     async def warn(self, alert: Alert) -> None:
-        """Make an alert about a queue, unless one of its kind with the same details is open."""
+        """Inserts an alert about a queue, unless one of its kind with the same details is open."""
         ...
 
     async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
-        """Acknowledge the open alerts of that kind with these details: what they report is over."""
+        """Acknowledges the open alerts of that kind with these details, because their cause is gone."""
         ...
 
     async def standings(self) -> list[AgentStanding]:
-        """How each Agent that was ever served stands, by name."""
+        """The state of each Agent that was ever served, by name."""
         ...
 
     async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
-        """Let nothing pass for so long; False, and nothing changed, if its breaker was open and others probe it."""
+        """Opens an Agent's breaker for so many seconds; False, with nothing changed, if it was open and another
+        instance probes."""
         ...
 
     async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
-        """Let this instance alone find out, within so long, whether the service is back; False if it is not time."""
+        """Lets this instance alone probe the service within so many seconds; False before the probe is due."""
         ...
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
-        """Let everything pass again; False, and nothing changed, unless this instance probes."""
+        """Closes the breaker; False, with nothing changed, unless this instance probes."""
         ...
 
     async def stirred(self, every: float) -> None:
-        """Wait until ``changed`` is worth asking: until there is word, or ``every`` seconds where none is ever sent."""
+        """Waits until ``changed`` is worth calling: for a notification, or ``every`` seconds where there are none."""
         ...
 
     def changed(self) -> bool:
-        """Whether another connection has changed the store since the last call; no statement is counted for it."""
+        """Whether another connection has changed the store since the last call; it runs no statement."""
         ...

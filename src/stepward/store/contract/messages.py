@@ -9,14 +9,15 @@ from msgspec import Struct
 
 
 class StoredMessage(Struct, frozen=True):
-    """A message taken from a queue in the store; ``token`` settles it."""
+    """A message taken from a queue in the store; its ``token`` settles it."""
 
     token: int
     body: bytes
     tries: int
     """How often it was taken, this time included."""
     taken_until: float = float("inf")
-    """By the store's clock, counted from before the store was asked; what is only read is nobody's."""
+    """The end of its lease by the store's clock, counted from before the query; a message that is only read has
+    none."""
 
 
 class MessageStore(Protocol):
@@ -27,62 +28,65 @@ class MessageStore(Protocol):
         ...
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
-        """Append messages, each with the instant at which it expires."""
+        """Appends messages, each with the instant at which it expires."""
         ...
 
     async def take(self, queue: str, limit: int, lease: float) -> list[StoredMessage]:
-        """Take up to ``limit`` messages that are neither expired nor taken; they return after ``lease`` seconds.
+        """Takes up to ``limit`` messages that are neither expired nor taken; they return after ``lease`` seconds.
 
-        One that returned comes before fresh ones and alone: it may be what ended its last taker, and must not have
-        others counted with it.
+        A message that returned comes first and alone: it may have ended its last consumer, and other messages must not
+        be counted with it.
         """
         ...
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        """Delete messages that were dealt with."""
+        """Deletes messages that were processed."""
         ...
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
-        """Keep messages taken for another ``lease`` seconds; those of the tokens that are in the queue no more."""
+        """Extends the leases of messages by ``lease`` seconds; returns the tokens that are no longer in the queue."""
         ...
 
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[StoredMessage]:
-        """Delete the requests that begin so, as far as their task, and hold that part; what they were, taken or not.
+        """Deletes the requests that have this beginning, up to their task, and hold that part; returns them, taken or
+        not.
 
-        Where more than one of them was taken it deletes none.
+        Deletes none if more than one of them was taken.
         """
         ...
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
-        """Messages of a queue, in order, from the token after ``after`` on; none is taken by it.
+        """Messages of a queue, in order, after the token ``after``, without taking them.
 
-        With ``after`` 0 the reader begins anew, else it is the last token that it was given. Those who read one queue
-        side by side in a process each give a name of their own. ``settle`` deletes.
+        ``after`` 0 begins anew; otherwise it is the last token that the reader was given. Readers of one queue within a
+        process each give their own name. ``settle`` deletes.
         """
         ...
 
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """Move messages (tokens, each with the reason) to the dead letters; an operator is alerted, once per queue
-        until the alert is acknowledged. ``told`` are status events, each for a queue, that are put in the same commit.
+        """Moves messages (tokens, each with the reason) to the dead letters, and raises one alert for each queue until
+        it is acknowledged.
+
+        ``told`` are status events, each with its queue, that are put in the same commit.
         """
         ...
 
     async def bury_bodies(
         self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
     ) -> None:
-        """The same for what never stood in the store: bodies from a broker's queue, each with reason and tries."""
+        """The same for messages of a broker: bodies, each with the reason and the number of tries."""
         ...
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
-        """Those of the queues from which something may be taken, or read."""
+        """Those of the queues that have a message to take or read."""
         ...
 
     async def standing(self, prefix: str, limit: int) -> list[str]:
-        """Up to ``limit`` queues whose name begins so and in which something stands, taken or not; by name."""
+        """Up to ``limit`` queues with that prefix that have messages, taken or not, by name."""
         ...
 
     async def adopt(self, queue: str, heir: str) -> int:
-        """Move what stands in a dead instance's queue to ``heir``; how many."""
+        """Moves the messages of a dead instance's queue to the queue ``heir``; returns how many."""
         ...

@@ -1,4 +1,4 @@
-"""The part of the store that operators have: looking at everything, and acts that are audited."""
+"""The operators' part of the store: reads of everything, and acts that are audited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from stepward.store.search.conditions import Condition
 
 
 class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, Protocol):
-    """What operators may do."""
+    """The verbs of operators."""
 
     def now(self) -> float:
         """The store's clock."""
@@ -35,15 +35,15 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
         ...
 
     async def count(self, condition: Condition) -> TaskCount:
-        """How many tasks fulfil a condition: exact where there are few, else an estimate."""
+        """The number of tasks that fulfil a condition: exact where there are few, else an estimate."""
         ...
 
     async def instances(self) -> list[Instance]:
-        """Instances alive, and those dead for less than an hour."""
+        """Live instances, and those that died less than an hour ago."""
         ...
 
     async def gauges(self) -> StoreGauges:
-        """The numbers that metrics show, by one short read."""
+        """What metrics show of the store, by one short read."""
         ...
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
@@ -51,11 +51,11 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
         ...
 
     async def acknowledge(self, number: int, actor: str) -> bool:
-        """Mark an alert as seen by ``actor``."""
+        """Acknowledges an alert in the name of ``actor``."""
         ...
 
     async def purge_ended(self, batch: Sequence[Outlived], before: float, actor: str) -> Purged:
-        """Delete those of the tasks that stand as they were read, as ``actor``, who asked for all that ended before
+        """Deletes those of the tasks that are as they were read; ``actor`` asked for all that ended before
         ``before``."""
         ...
 
@@ -64,7 +64,8 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
         ...
 
     async def acts(self, after: int) -> list[AuditedAct]:
-        """A page of the audit behind the act of that number, oldest first, with the hashes; an empty one is the end."""
+        """A page of the audit after the act with that number, oldest first, with the hashes; an empty page is the
+        end."""
         ...
 
     async def audit_head(self) -> AuditHead | None:
@@ -76,42 +77,42 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
         ...
 
     async def schedules(self) -> list[Schedule]:
-        """All recurring tasks, by name."""
+        """All schedules, by name."""
         ...
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
-        """Fire that recurring task no more; False if there is none of that name, or it is paused already."""
+        """Pauses a schedule; False if it does not exist or is paused."""
         ...
 
     async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
-        """Fire that recurring task again, from ``next_at`` on; False if there is none such that is paused."""
+        """Resumes a schedule from ``next_at`` on; False if no paused one has that name."""
         ...
 
     async def remove_schedule(self, name: str, actor: str) -> bool:
-        """Forget that recurring task; False if there is none of that name."""
+        """Removes a schedule; False if it does not exist."""
         ...
 
     async def standings(self) -> list[AgentStanding]:
-        """How each Agent that was ever served stands, by name."""
+        """The state of each Agent that was ever served, by name."""
         ...
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
-        """Have Schedulers give that Agent no room; False if there is none of that name, or it is suspended already."""
+        """Suspends an Agent: it gets no window; False if it does not exist or is suspended."""
         ...
 
     async def resume_agent(self, name: str, actor: str) -> bool:
-        """Give it room again, and close its breaker where no live instance of a process of ours could probe; False if
-        there was neither to be done."""
+        """Ends the suspension, and closes the breaker if no live instance of a Python process could probe; False if
+        neither applied."""
         ...
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
-        """Messages that nobody could use, newest first."""
+        """Messages that could not be processed, newest first."""
         ...
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """Put dead letters back into their queues, as new; the numbers of those that were there."""
+        """Puts dead letters back into their queues as new messages; returns the numbers that existed."""
         ...
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
-        """Throw dead letters away; the numbers of those that were there."""
+        """Deletes dead letters; returns the numbers that existed."""
         ...

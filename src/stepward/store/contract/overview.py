@@ -1,4 +1,4 @@
-"""How everything stands at a glance: counts that cost the same however many tasks there are."""
+"""Counts over all tasks, each of which costs the same however many tasks there are."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from msgspec import Struct
 from stepward.model.states import TaskState
 
 MOST_COUNTED = 10_000
-"""Beyond it a count says that there are more."""
+"""The bound of a count; a higher count says that there are more."""
 
 
 class StateCount(Struct, frozen=True):
-    """How many live tasks, or tasks in error, are in a state; at most MOST_COUNTED + 1."""
+    """The number of tasks in a live state, or in error; at most MOST_COUNTED + 1."""
 
     state: TaskState
     count: int
     oldest_at: float | None
-    """When the oldest of them was submitted; None where there is none."""
+    """The submission of the oldest of them; None if there is none."""
 
 
 class Overview(Struct, frozen=True, kw_only=True):
-    """Whether everything moves, what needs an operator, and what is late."""
+    """Tasks by state, what needs an operator, and what is late."""
 
     states: list[StateCount]
     late: int
-    """Live tasks that have used up a part of the time until their deadline."""
+    """Live tasks that have used a given share of the time until their deadline."""
     open_alerts: int
     dead_letters: int
     leader: str | None
-    """The instance of the Supervisor that leads."""
+    """The instance of the leading Supervisor."""
 
 
 class FlowCount(Struct, frozen=True):
-    """How many tasks were ``submitted``, or ended in a state, within one bucket of time."""
+    """The number of tasks that were ``submitted``, or ended in a state, within one bucket of time."""
 
     bucket: int
     what: str
@@ -42,15 +42,16 @@ class FlowCount(Struct, frozen=True):
 
 
 class OverviewStore(Protocol):
-    """Figures over all tasks."""
+    """Counts over all tasks."""
 
     async def overview(self, late_from: float) -> Overview:
-        """Counts by state; a task is late once the part ``late_from`` (0 to 1) of its time is used up."""
+        """Counts by state; a task is late once it has used the share ``late_from`` (0 to 1) of the time until its
+        deadline."""
         ...
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
-        """What was submitted and what ended since an instant, in buckets of so many seconds.
+        """Tasks submitted and ended since an instant, in buckets of so many seconds.
 
-        The newest 100,000 of each kind are looked at.
+        Covers the newest 100,000 of each kind.
         """
         ...

@@ -1,4 +1,4 @@
-"""Retention, for Supervisors and operators: old tasks, acts and alerts are read in bounded pages, then deleted."""
+"""Retention, for Supervisors and operators: reads old tasks, acts and alerts in bounded pages, and deletes them."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from stepward.model.records import Alert, Audit, InboxRow, Step, Task
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 4 * 1024 * 1024
-"""The most that a page holds; a single row may be larger."""
+"""Most bytes of a page; a single row may be larger."""
 BATCH_ROWS = 5_000
 BATCH_BYTES = 64 * 1024 * 1024
-"""About the most that one transaction deletes; a single task that is larger goes in pieces."""
+"""About the most bytes that one transaction deletes; a larger task is deleted in several."""
 
 
 class Outlived(Struct, frozen=True):
-    """A task that ended long ago, as it was read; its deletion compares both."""
+    """A task that ended long ago, as it was read; its deletion compares both fields."""
 
     uid: str
     finished_at: float
 
 
 class SignalSeen(Struct, frozen=True):
-    """The id of a signal that came for a task."""
+    """The id of a signal that a task received."""
 
     task: str
     name: str
@@ -33,23 +33,26 @@ class SignalSeen(Struct, frozen=True):
 
 
 class Purged(Struct, frozen=True):
-    """What a deletion did."""
+    """The result of a deletion."""
 
     tasks: int
     more: bool
-    """Something of them is left, which the next deletion goes on with."""
+    """Whether rows of the tasks are left for the next deletion."""
 
 
 class RetentionStore(Protocol):
-    """Reads of old tasks before they are deleted. Pages begin after a place, and an empty one is the end."""
+    """Reads of old tasks before they are deleted. Each page begins after a position; an empty page is the end."""
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        """Tasks that ended (other than in error) before ``before``, oldest first, and about as many as one transaction
-        should delete. A child is kept while undo of its parent may need it."""
+        """Tasks that ended (other than in error) before ``before``, oldest first, about as many as one transaction
+        should delete.
+
+        A child is kept while the undo of its parent may need it.
+        """
         ...
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
-        """Those of the tasks that are there, by uid."""
+        """Those of the tasks that exist, by uid."""
         ...
 
     async def outlived_steps(self, uids: Sequence[str], after: tuple[str, int, int]) -> list[Step]:
@@ -57,7 +60,7 @@ class RetentionStore(Protocol):
         ...
 
     async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
-        """What came for them and was never taken, by task and number."""
+        """Their inbox rows that were never taken, by task and number."""
         ...
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
@@ -65,12 +68,12 @@ class RetentionStore(Protocol):
         ...
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
-        """Whether all of them still stand as they were read: what was read of them meanwhile is whole then."""
+        """Whether all of them are as they were read, so that what was read of them meanwhile is consistent."""
         ...
 
 
 class AuditedAct(Struct, frozen=True):
-    """An act of the audit with its hash, which follows from the act before it."""
+    """An act of the audit with its hash, which depends on the act before it."""
 
     audit: Audit
     hash: bytes
@@ -87,7 +90,7 @@ class AuditHead(Struct, frozen=True):
 
 
 class OldRecords(Struct, frozen=True):
-    """What one transaction prunes: acts from the beginning of the audit without a gap, and acknowledged alerts."""
+    """The records that one transaction prunes: acts from the first on without a gap, and acknowledged alerts."""
 
     acts: Sequence[AuditedAct]
     alerts: Sequence[Alert]
@@ -96,8 +99,8 @@ class OldRecords(Struct, frozen=True):
 
 
 class PruningStore(Protocol):
-    """What is read before the audit and the alerts are pruned; bounded in rows and bytes."""
+    """Reads of the audit and the alerts before they are pruned; bounded in rows and bytes."""
 
     async def old_records(self, before: float) -> OldRecords:
-        """The acts at the beginning of the audit, and the alerts acknowledged, before ``before``; oldest first."""
+        """The first acts of the audit, and the acknowledged alerts, that are older than ``before``; oldest first."""
         ...

@@ -15,11 +15,11 @@ from stepward.store.contract.values.change import Change, Committed
 
 
 class SchedulerStore(Protocol):
-    """What a Scheduler may do."""
+    """The verbs of a Scheduler."""
 
     @property
     def transactional_steps(self) -> int:
-        """How many transactional steps may be under way at once without one waiting for another's connection."""
+        """Most transactional steps that can run at once without waiting for a connection."""
         ...
 
     def now(self) -> float:
@@ -29,12 +29,13 @@ class SchedulerStore(Protocol):
     async def claim(
         self, instance: str, workflows: Sequence[tuple[str, str]], limit: int, least: Least | None = None
     ) -> list[History]:
-        """Take up to ``limit`` free tasks of those (workflow, version): pending, waiting and due, undoing.
+        """Claims up to ``limit`` tasks of these (workflow, version) that have no owner and are pending, undoing, or
+        waiting and due.
 
-        Highest priority first; within a priority the fairness keys take turns, from claim to claim of this object, and
-        no key is a key of its own; within a key oldest first. They are given in that order. ``least`` leaves out what
-        deserves no room. Sets locked_by, started_at, and ``processing`` (``undoing`` stays). Takes none and raises
-        InstanceFenced if the instance is dead.
+        Highest priority first; within a priority the fairness keys take turns, over all claims of this object, and
+        tasks without a key share one turn; within a key oldest first. They are returned in that order. ``least`` leaves
+        out tasks below a priority. Sets locked_by, started_at, and ``processing`` (``undoing`` stays). Claims none and
+        raises InstanceFenced if the instance is dead.
         """
         ...
 
@@ -47,46 +48,48 @@ class SchedulerStore(Protocol):
         ...
 
     async def next_wake(self) -> float | None:
-        """When the next free task becomes due; in the past if one is claimable now."""
+        """The instant at which the next task becomes claimable; in the past if one is claimable now."""
         ...
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        """Apply a turn in one transaction; ``renew`` seconds extend the instance's lease in passing.
+        """Applies a turn in one transaction; ``renew`` extends the instance's lease by so many seconds.
 
-        Raises InstanceFenced (nothing changed) unless the instance row is alive, CommitUnknown when the outcome of the
-        commit itself is unknown. A change that misses or is refused for its data is left out, the rest stands.
+        Raises InstanceFenced (nothing changed) unless the instance is alive, CommitUnknown when the outcome of the
+        commit is unknown. A change that does not apply, or whose data are refused, is left out; the others are
+        committed.
         """
         ...
 
     async def settle_misrouted(self, replies: Sequence[Reply]) -> None:
-        """Replies for tasks that this instance does not hold.
+        """Settles replies for tasks that this instance does not hold.
 
-        A live task that another instance holds gets them as inbox rows (kind reply). Of a task that nobody holds the
-        outcome is recorded, not delivered, if that attempt is still running (or abandoned). Else nothing changes but
-        one audit row (late_reply), and an alert late_effect_after_undo when a success comes after a step's undo began.
+        A live task that another instance holds gets them as inbox rows (kind reply). For a task without an owner the
+        outcome is recorded, not delivered, if that attempt is still running (or abandoned). Otherwise only an audit row
+        (late_reply) is written, and an alert late_effect_after_undo when a success arrives after the step's undo began.
         """
         ...
 
     async def unowned_steps(self, after: WatchedPlace, agents: Collection[str] | None, limit: int) -> UnownedSteps:
-        """Of the next ``limit`` watched running steps behind a place in the order of their complete-by, those that are
-        asked of these Agents (None: of any) while no live instance holds their task."""
+        """Among the next ``limit`` watched running steps after a position, by complete-by: those that are requests
+        to these Agents (None: to any) while no live instance holds their task."""
         ...
 
     async def note_progress(self, updates: Sequence[Progress]) -> set[tuple[str, int, str]]:
-        """Keep what Agents reported of running attempts, whichever instance holds the tasks; older reports, and those
-        of other attempts, change nothing.
+        """Writes the progress that Agents reported of running attempts, whichever instance holds the tasks; older
+        reports, and those of other attempts, change nothing.
 
-        The steps that were looked at, by task, run and key; one that somebody is changing now is passed over.
+        Returns the steps that were examined, by task, run and key; steps that another transaction has locked are
+        skipped.
         """
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction of its own; leaving it commits, an exception rolls back."""
+        """A transaction on a connection of the store; leaving it commits, an exception rolls back."""
         ...
 
 
 WatchedPlace = tuple[float, str, int, str]
-"""Complete-by, task, run and key of a running step."""
+"""A position in the order of watched steps: complete-by, task, run and key."""
 
 
 class UnownedStep(Struct, frozen=True):
@@ -98,14 +101,15 @@ class UnownedStep(Struct, frozen=True):
 
 
 class UnownedSteps(Struct, frozen=True):
-    """What one look found; ``after`` is the last place that it read, None behind the last of all."""
+    """The result of one read; ``after`` is the last position that it reached, None at the end."""
 
     steps: Sequence[UnownedStep]
     after: WatchedPlace | None
 
 
 class Least(Struct, frozen=True):
-    """The least that is claimed: tasks of that priority, other than those of some fairness keys, and all above."""
+    """The lower bound of a claim: tasks of that priority with other fairness keys than those given, and all tasks
+    above it."""
 
     priority: int
     but: frozenset[str | None] = frozenset()

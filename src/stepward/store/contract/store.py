@@ -15,14 +15,14 @@ from stepward.store.contract.supervisor import SupervisorStore
 
 
 class Identity(Struct, frozen=True):
-    """Whose store it is, and which schema it has."""
+    """The application, schema version and id of a store."""
 
     app: str
     schema_version: int
     newest_version: int
-    """The newest schema that this program knows."""
+    """The newest schema version that this program supports."""
     id: str | None = None
-    """What tells it from other stores; None until the application first ran on it."""
+    """The id of the store; None until the application first ran on it."""
 
 
 class Store(Protocol):
@@ -63,9 +63,9 @@ class Store(Protocol):
         ...
 
     async def open(self) -> None:
-        """Connect, migrate a new or older store; raises StoreUnavailable or StoreUnusable."""
+        """Connects, and migrates a new or older store; raises StoreUnavailable or StoreUnusable."""
         ...
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Closes the connections."""
         ...

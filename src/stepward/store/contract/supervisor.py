@@ -1,4 +1,4 @@
-"""The Supervisor's part of the store: who leads, what is due, and one decision on each expiry."""
+"""The Supervisor's part of the store: leadership, what is due, and one decision on each expiry."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from stepward.store.contract.values.server import Standby
 
 
 class Due(Struct, frozen=True, kw_only=True):
-    """What a pass has to do; the one statement that an idle pass runs."""
+    """The work of a pass; an idle pass runs only this statement."""
 
     dead_instances: int
     free_tasks: int
-    """Tasks still held by instances already dead."""
+    """Tasks that dead instances still hold."""
     steps: int
     tasks: int
     unserved: int
     alerts: int
     schedules: int
-    """Recurring tasks whose next nominal time has come."""
+    """Schedules whose next nominal time has come."""
     grace: int = 0
-    """Whether tasks are left that have not had the grace after an outage: until they have, nothing is judged."""
+    """Whether some tasks have not had the grace after an outage yet: until all have, nothing is judged."""
 
 
 class ExpiredStep(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class ExpiredStep(Struct, frozen=True, kw_only=True):
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """The one decision on a (step, attempt): leave ``running`` for ``state``, count a failure, tell the owner.
+    """The one decision on a (step, attempt): leave ``running`` for ``state``, count a failure, notify the owner.
 
     ``to_repeat`` comes with ``repeat_at``; ``failed`` with the inbox row that says what follows.
     """
@@ -64,11 +64,11 @@ class Decision(Struct, frozen=True, kw_only=True):
     posts: tuple[Post, ...]
     audit: Audit
     in_doubt: bool = True
-    """Whether the attempt may have acted; what the row knows of earlier ones stays."""
+    """Whether the attempt may have been executed; a doubt about earlier ones stays."""
 
 
 class ExpiredTask(Struct, frozen=True, kw_only=True):
-    """A live task past its own deadline."""
+    """A live task past its deadline."""
 
     task: str
     task_id: str
@@ -77,13 +77,13 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     policy: bytes | None
     failure_count: int = 0
     allowed: float = 0.0
-    """Seconds that its workflow gives a task, or its submission gave this one."""
+    """Seconds from submission to deadline, by the workflow or by the submission."""
 
 
 class SupervisorStore(RetentionStore, PruningStore, Protocol):
-    """What a Supervisor may do; ``term`` proves leadership in every changing statement.
+    """The verbs of a Supervisor; ``term`` proves leadership in every changing statement.
 
-    Once the store's clock was found set, nothing but ``forgive`` changes anything until ``lead`` is asked again.
+    Once the store's clock is found to have been set, only ``forgive`` changes anything until ``lead`` is called again.
     """
 
     def now(self) -> float:
@@ -91,80 +91,85 @@ class SupervisorStore(RetentionStore, PruningStore, Protocol):
         ...
 
     def jumped(self) -> float:
-        """By how many seconds in all the store's clock was found set while it was followed."""
+        """The seconds, in all, by which the store's clock was found to have been set since the store was opened."""
         ...
 
     async def lead(self, instance: str, lease: float) -> int | None:
-        """Become or stay leader; the term, or None while another instance leads."""
+        """Becomes or stays leader; returns the term, or None while another instance leads."""
         ...
 
     async def due(self) -> Due:
-        """What there is to do, in one statement over partial indexes; the store's clock is heard with the answer."""
+        """The work that is due, by one statement over partial indexes; its answer also sets the store's clock."""
         ...
 
     async def forgive(self, term: int, seconds: float) -> bool:
-        """After an outage in which no instance renewed: extend live leases and running deadlines by so much, once.
+        """After an outage in which no instance renewed: extends live leases and running complete-bys by so many
+        seconds, once.
 
-        After a jump of the clock live leases end ``seconds`` from now, whichever way it went, and so do the deadlines
-        of tasks that are past their own. A large store gives it to leases and to some tasks; ``Due.grace`` says whether
-        some are left.
+        After a jump of the clock live leases end ``seconds`` from now, in whichever direction it jumped, and so do
+        deadlines that have passed. In a large store only leases and some tasks are extended; ``Due.grace`` says whether
+        others are left.
         """
         ...
 
     async def go_on_forgiving(self, term: int) -> int:
-        """Give the grace to the next tasks that have not had it; how many, 0 once all have it."""
+        """Gives the grace to the next tasks that have not had it; returns how many, 0 once all have it."""
         ...
 
     async def fence(self, term: int) -> list[Instance]:
-        """Declare instances past their lease dead; returns them."""
+        """Declares instances dead whose lease has run out; returns them."""
         ...
 
     async def free(self, term: int, recovery_limit: int) -> int:
-        """Free what dead instances still hold, at most 5,000 tasks: failure_count and recovery_count + 1, pending
-        (undoing stays). A task past ``recovery_limit`` gets a ``fail`` inbox row too."""
+        """Releases at most 5,000 tasks of dead instances: failure_count and recovery_count + 1, pending (undoing
+        stays).
+
+        A task past ``recovery_limit`` gets a ``fail`` inbox row too.
+        """
         ...
 
     async def expired_steps(self, limit: int) -> list[ExpiredStep]:
-        """Watched running steps past their complete-by whose task is processing, waiting or undoing, and owned."""
+        """Watched running steps past their complete-by whose task is processing, waiting or undoing, and has an
+        owner."""
         ...
 
     async def decide(self, term: int, decisions: Sequence[Decision]) -> int:
-        """Apply decisions, each by compare-and-set on (running, attempt); returns how many applied."""
+        """Applies decisions, each by compare-and-set on (running, attempt); returns how many applied."""
         ...
 
     async def expired_tasks(self, limit: int) -> list[ExpiredTask]:
-        """Live tasks past their own deadline that have not been told yet."""
+        """Live tasks past their deadline that were not notified yet."""
         ...
 
     async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        """Clear the task's deadline, or count a failure and set the new one, and post what follows; by compare-and-set
-        on the deadline that has passed."""
+        """Clears the task's deadline, or counts a failure and sets the new one, and posts what follows; by
+        compare-and-set on the deadline that has passed."""
         ...
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
-        """Recurring tasks whose next nominal time has come, the longest due first."""
+        """Schedules whose next nominal time has come, the longest due first."""
         ...
 
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-        """Insert the tasks (an id that exists is left alone) and go on to ``next_at``, by compare-and-set on the
-        nominal time that was read; False if somebody else fired, paused or changed it."""
+        """Inserts the tasks (an id that exists is left alone) and moves on to ``next_at``, by compare-and-set on the
+        nominal time that was read; False if another process fired, paused or changed the schedule."""
         ...
 
     async def unserved(self, term: int, after: float) -> int:
-        """Raise one alert per (workflow, version) with free due tasks older than ``after`` seconds that no Scheduler
-        has served for that long."""
+        """Raises one alert for each (workflow, version) with claimable tasks older than ``after`` seconds that no
+        Scheduler has served for that long."""
         ...
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        """Alerts that no sink has taken yet and whose next try is due, oldest first."""
+        """Alerts that no sink has accepted and whose next try is due, oldest first."""
         ...
 
     async def alert_delivered(self, number: int) -> None:
-        """A sink has taken the alert."""
+        """Records that a sink has accepted the alert."""
         ...
 
     async def alert_refused(self, number: int, next_try: float) -> None:
-        """Every sink refused; try again at ``next_try``."""
+        """Records that every sink refused; the next try is at ``next_try``."""
         ...
 
     async def schedulers(self) -> list[Instance]:
@@ -172,21 +177,22 @@ class SupervisorStore(RetentionStore, PruningStore, Protocol):
         ...
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
-        """Raise the alert, unless one of its kind waits for an operator already."""
+        """Raises the alert, unless one of its kind is open."""
         ...
 
     async def settle_alert(self, term: int, kind: str) -> bool:
-        """Acknowledge the alerts of that kind, as what they tell of is over; whether there were any."""
+        """Acknowledges the open alerts of that kind, because their cause is gone; returns whether there were any."""
         ...
 
     async def standbys(self) -> list[Standby] | None:
-        """The standbys of the store's server; None where there is no server, or it does not say how they are."""
+        """The standbys of the store's server; None where there is no server, or its user may not see them."""
         ...
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
-        """Delete those of the tasks that stand as they were read, with all that is theirs; expired messages go too."""
+        """Deletes those of the tasks that are as they were read, with all their rows, and expired messages."""
         ...
 
     async def prune(self, term: int, records: OldRecords) -> int:
-        """Delete those of the acts and alerts that still stand as they were read, and audit it; how many rows."""
+        """Deletes those of the acts and alerts that are as they were read, and audits it; returns the number of
+        rows."""
         ...

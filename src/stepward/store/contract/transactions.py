@@ -1,4 +1,4 @@
-"""Open transactions: of the store's own, in which application rows commit too, and of an application's connection."""
+"""Open transactions: on the store's connections, with rows of the application, and on an application's connection."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from stepward.model.records import Task
 from stepward.store.contract.values.change_rows import Finish
 
 WaitForHook = Callable[[Coroutine[Any, Any, None]], None]
-"""Runs a coroutine where the store's own connections are used, and waits for its end."""
+"""Runs a coroutine where the store's own connections are used, and waits for its result."""
 
 
 class ExternalTransaction(Protocol):
-    """An application's own open transaction, on its own connection to the database in which the store stands."""
+    """An application's open transaction, on its own connection to the store's database."""
 
     async def submit(self, parts: Sequence[Sequence[Task]], plans: Plans = NO_PLANS) -> list[Submitted]:
-        """As ``ClientStore.submit`` of one part after the other, within that transaction.
+        """As ``ClientStore.submit`` for one part after the other, within that transaction.
 
-        Raises TaskConflict; whatever is raised leaves nothing of any part, and the rest of the transaction as it was.
+        Raises TaskConflict; after any error nothing of any part is left, and the rest of the transaction is unchanged.
         """
         ...
 
     def submit_blocking(self, parts: Sequence[Sequence[Task]], plans: Plans, wait: WaitForHook) -> list[Submitted]:
-        """The same, in this thread."""
+        """The same, in the calling thread."""
         ...
 
     def ring(self) -> None:
-        """Have Schedulers look whether it has committed."""
+        """Notifies Schedulers that the transaction may have committed."""
         ...
 
 
@@ -39,7 +39,7 @@ class StepTransaction(Protocol):
     """The connection that a transactional step is given; its rows and the step's outcome commit together."""
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return its rows."""
+        """Runs one statement and returns its rows."""
         ...
 
 
@@ -51,21 +51,21 @@ class Transaction(StepTransaction, Protocol):
         ...
 
     async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that a task has."""
+        """Those of the ids that belong to a task."""
         ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """A part that is rolled back by itself when an exception leaves it."""
+        """A savepoint, which is rolled back when an exception leaves the block."""
         ...
 
     async def finish(self, instance: str, finish: Finish) -> bool:
-        """Record a step's outcome (ordinal None); False, with nothing changed, if the attempt is no longer it, or the
-        task's undo has begun."""
+        """Records a step's outcome (ordinal None); False, with nothing changed, if another attempt is running, or
+        the task's undo has begun."""
         ...
 
 
 class Submitted(Struct, frozen=True):
-    """``created`` is False when a task of that id was there already; ``same`` whether its submission was equal."""
+    """``created`` is False when a task with that id existed already; ``same`` says whether its submission was equal."""
 
     uid: str
     id: str

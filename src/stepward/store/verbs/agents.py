@@ -1,4 +1,4 @@
-"""How all instances of an Agent stand together: suspended by an operator, or behind one breaker."""
+"""The state that all instances of an Agent share: a suspension by an operator, and one breaker."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from stepward.store.verbs.connection import VerbConnection, without_nul
 
 
 async def know(connection: VerbConnection, names: Sequence[str]) -> None:
-    """Agents of these names are served."""
+    """Records the names of served Agents."""
     if names:
         await connection.change("agents.know", list(names))
 
 
 async def standings(connection: VerbConnection) -> list[AgentStanding]:
-    """All of them, by name."""
+    """The states of all Agents, by name."""
     return [rows.standing(row) for row in await connection.rows("agents.standings")]
 
 
 async def open_breaker(connection: VerbConnection, agent: str, instance: str, seconds: float, now: float) -> bool:
-    """Let nothing pass for so long."""
+    """Opens the breaker for so many seconds."""
     return await connection.change("agents.open", agent, instance, now, seconds) == 1
 
 
 async def grant_probe(connection: VerbConnection, agent: str, instance: str, seconds: float, now: float) -> bool:
-    """Let one instance find out."""
+    """Lets one instance probe."""
     return await connection.change("agents.probe", agent, instance, now, seconds) == 1
 
 
 async def close_breaker(connection: VerbConnection, agent: str, instance: str) -> bool:
-    """Let everything pass again."""
+    """Closes the breaker."""
     return await connection.change("agents.close", agent, instance) == 1
 
 
 async def suspend(connection: VerbConnection, name: str, note: str | None, actor: str, now: float) -> bool:
-    """Give it no room."""
+    """Suspends the Agent: it gets no window."""
     said = None if note is None else without_nul(note)
     changed = await connection.change("agents.suspend", name, now, without_nul(actor), said)
     return await _audited(connection, "suspend", name, said, actor, now, changed)
 
 
 async def resume(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
-    """Give it room again, and close its breaker where no live instance could probe: it would stay open for good."""
+    """Ends the suspension, and closes the breaker if no live instance could probe: it would stay open otherwise."""
     changed = await connection.change("agents.end_suspension", name)
     if await connection.row("agents.prober", name, now) is None:
         changed += await connection.change("agents.reset_breaker", name)

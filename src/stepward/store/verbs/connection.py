@@ -1,8 +1,8 @@
-"""What a verb needs of an engine: a connection that runs named queries, and transactions to run verbs in.
+"""What verbs need of an engine: a connection that runs named queries, and transactions to run verbs in.
 
-A verb is a coroutine that awaits nothing but its connection. PostgreSQL awaits its server; SQLite, whose statements are
-done at once, drives a verb to its end in one step. Each engine has a query of the same name and the same parameters in
-its ``.sql`` files.
+A verb is a coroutine that awaits nothing but its connection. PostgreSQL awaits its server; SQLite, whose statements
+return at once, runs a verb to its end in one step. Each engine has a query with the same name and the same parameters
+in its ``.sql`` files.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 VerbRow = Any
-"""A row as the engine has it, read by place."""
+"""A row of the engine, read by column position."""
 
 
 class VerbConnection(ABC):
-    """A connection within a transaction, as verbs use it. A list among the values is an array of the statement."""
+    """A connection within a transaction. A list among the values is an array of the statement."""
 
     def __init__(self, queries: Mapping[str, str]) -> None:
         self._queries = queries
 
     def query(self, name: str) -> str:
-        """The text of a query, for what is composed of it."""
+        """The text of a query, for composed statements."""
         return self._queries[name]
 
     async def rows(self, query: str, *values: Any) -> list[VerbRow]:
@@ -34,11 +34,11 @@ class VerbConnection(ABC):
         return await self.fetched(self._queries[query], *values)
 
     async def rows_of_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[VerbRow]:
-        """All rows of a query over an array of rows of values; none where ``many`` is empty."""
+        """All rows of a query over an array of rows of values; none if ``many`` is empty."""
         return await self.rows(query, *self._arrays(many)) if many else []
 
     async def row(self, query: str, *values: Any) -> VerbRow | None:
-        """The first row of a query, if any."""
+        """The first row of a query; None if there is none."""
         found = await self.rows(query, *values)
         return found[0] if found else None
 
@@ -48,88 +48,89 @@ class VerbConnection(ABC):
 
     @abstractmethod
     def _arrays(self, many: Sequence[Sequence[Any]]) -> Sequence[Any]:
-        """The parameters by which a query is given many rows of values at once."""
+        """The parameters that give a query many rows of values at once."""
 
     @abstractmethod
     async def change(self, query: str, *values: Any) -> int:
-        """Run a changing query; how many rows it changed."""
+        """Runs a changing query; returns how many rows it changed."""
 
     @abstractmethod
     async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
-        """Run a changing query for each of many rows of values, ``values`` behind each; how many rows it changed."""
+        """Runs a changing query for each of many rows of values, followed by ``values``; returns how many rows it
+        changed."""
 
     @abstractmethod
     async def applied(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> list[int]:
-        """As ``change_each``; the places in ``many``, from 0, of those that changed a row."""
+        """As ``change_each``; returns the positions in ``many``, from 0, of those that changed a row."""
 
     @abstractmethod
     async def insert_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[VerbRow]:
-        """Run a changing query for each of many rows of values; the rows that it returns."""
+        """Runs a changing query for each of many rows of values; returns its rows."""
 
     @abstractmethod
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """A part of the open transaction that is rolled back by itself when an exception leaves it."""
+        """A savepoint, which is rolled back when an exception leaves the block."""
 
     @abstractmethod
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
-        """Append acts to the chain of audits, at the latest when the transaction commits."""
+        """Appends acts to the audit, at the latest when the transaction commits."""
 
     async def follow_commits(self) -> None:  # noqa: B027  an engine may have nothing to do
-        """Have the commit of this transaction wait until all that it read is as durable as itself."""
+        """Makes the commit of this transaction wait until all that it has read is as durable as itself."""
 
     async def lock_chain(self) -> None:  # noqa: B027  likewise
-        """Keep the chain of audits for this transaction alone until its end."""
+        """Locks the audit for this transaction until its end."""
 
 
 Verb = Callable[Concatenate[VerbConnection, P], Awaitable[T]]
-"""A coroutine that awaits nothing but the connection that it is given first."""
+"""A coroutine that awaits only the connection, its first argument."""
 
 
 class VerbTransactions(Protocol):
-    """How verbs are run; what is run may run again from its beginning."""
+    """Runs verbs; a verb may be run again from its beginning."""
 
     async def read(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that reads with one statement."""
+        """Runs a verb that reads with one statement."""
         ...
 
     async def read_more(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that reads with several statements; only SQLite shows all of them the same state."""
+        """Runs a verb that reads with several statements; only SQLite shows them one snapshot."""
         ...
 
     async def read_beside(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """As ``read_more``, for work that may take long: it holds up no turn of a Scheduler in this process."""
+        """As ``read_more``, for a verb that may take long: it does not delay the Scheduler's turns in this process."""
         ...
 
     async def single(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that writes with one statement, which commits by itself."""
+        """Runs a verb that writes with one statement, which commits by itself."""
         ...
 
     async def batch(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb that changes many rows with one statement, all of them or none."""
+        """Runs a verb that changes many rows with one statement, all of them or none."""
         ...
 
     async def write(self, work: Verb[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb in one transaction that commits when it returns."""
+        """Runs a verb in one transaction that commits when it returns."""
         ...
 
 
 class VerbClock(Protocol):
-    """The clock of the store; where it is a server's, verbs tell it what their answers show."""
+    """The clock of the store; for a server's clock, verbs report the times in its answers."""
 
     def now(self) -> float:
         """Seconds of the store's clock."""
         ...
 
     def jumped(self) -> float:
-        """By how much it was set since the store was opened."""
+        """The seconds by which the clock was set since the store was opened."""
         return 0.0
 
     def read(self) -> float:
-        """The instant of a question, for ``heard``."""
+        """The local instant of a query, for ``heard``."""
         return 0.0
 
     def heard(self, server: float, sent: float) -> None:
-        """An answer to a question of the instant ``sent`` showed the server's clock."""
+        """Takes the server's time from the answer to a query that was sent at the instant ``sent``."""
         return None
 
 
@@ -154,5 +155,5 @@ async def change_each(connection: VerbConnection, query: str, many: Sequence[Seq
 
 
 def without_nul(text: str) -> str:
-    """A text as every engine takes it: PostgreSQL refuses the character NUL, which a message may quote."""
+    """A text that every engine accepts: PostgreSQL refuses the character NUL, which a message may quote."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

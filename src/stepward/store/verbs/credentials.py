@@ -1,4 +1,4 @@
-"""Tokens and sessions on the rows; each change of them is an act of the audit."""
+"""The verbs on tokens and sessions; each change is an act of the audit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 
 KEPT_SECONDS = 30 * 86_400.0
-"""How long one that has ended is still listed."""
+"""Seconds for which a credential that has ended is kept."""
 
 
 async def add(connection: VerbConnection, credential: Credential, actor: str, now: float) -> bool:
-    """Keep it, unless a live token has its name."""
+    """Inserts a credential, unless a live token has its name."""
     await connection.change("credentials.forget", now - KEPT_SECONDS)
     values = rows.credential_values(credential, now)
     if not await connection.change("credentials.add", *values, now):
@@ -29,18 +29,18 @@ async def add(connection: VerbConnection, credential: Credential, actor: str, no
 
 
 async def one(connection: VerbConnection, id: str) -> Credential | None:
-    """The one of that id."""
+    """The credential with that id."""
     row = await connection.row("credentials.one", id)
     return None if row is None else rows.credential(row)
 
 
 async def listed(connection: VerbConnection) -> list[Credential]:
-    """All that are kept."""
+    """All credentials."""
     return [rows.credential(row) for row in await connection.rows("credentials.listed")]
 
 
 async def revoke(connection: VerbConnection, id: str, actor: str, now: float) -> bool:
-    """Make it worth nothing."""
+    """Revokes a credential."""
     found = await one(connection, id)
     if found is None or not await connection.change("credentials.revoke", id, now):
         return False
@@ -50,6 +50,6 @@ async def revoke(connection: VerbConnection, id: str, actor: str, now: float) ->
 
 
 async def record(connection: VerbConnection, acts: Sequence[Audit], now: float) -> None:
-    """Append acts to the audit."""
+    """Appends acts to the audit."""
     kept = [msgspec.structs.replace(act, step=None if act.step is None else without_nul(act.step)) for act in acts]
     await journal.write_audits(connection, kept, now)

@@ -1,4 +1,4 @@
-"""Dead letters on the rows: buried, and listed, put back and thrown away by operators, each act audited."""
+"""The verbs on dead letters: they are written, listed, put back and discarded, each act audited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 from stepward.store.verbs.tasks import status_events
 
 FORGET_LIMIT = 5_000
-"""Most dead letters, and most messages of each queue, that one transaction looks at."""
+"""Most dead letters, and most messages of each queue, that one transaction reads."""
 
 
 async def listed(connection: VerbConnection, limit: int) -> list[DeadLetter]:
@@ -22,7 +22,7 @@ async def listed(connection: VerbConnection, limit: int) -> list[DeadLetter]:
 
 
 async def put_back(connection: VerbConnection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
-    """Put them into their queues again, as new; those that were there."""
+    """Puts dead letters back into their queues as new messages; returns those that existed."""
     taken = await _taken(connection, numbers)
     for _, queue, body in taken:
         await connection.change_each("status_events.put", [(queue, body)], None)
@@ -30,12 +30,12 @@ async def put_back(connection: VerbConnection, numbers: Sequence[int], actor: st
 
 
 async def discard(connection: VerbConnection, numbers: Sequence[int], actor: str, now: float) -> list[int]:
-    """Throw them away; those that were there."""
+    """Deletes dead letters; returns those that existed."""
     return await _audited(connection, "discard", await _taken(connection, numbers), actor, now)
 
 
 async def _taken(connection: VerbConnection, numbers: Sequence[int]) -> list[VerbRow]:
-    """The letters in the order in which they were asked for; they are none any more."""
+    """Deletes and returns the letters in the requested order."""
     found = {row[0]: row for row in await connection.rows("messages.take_letters", list(numbers))}
     return [found[number] for number in dict.fromkeys(numbers) if number in found]
 
@@ -47,7 +47,7 @@ async def _audited(connection: VerbConnection, act: str, taken: Sequence[VerbRow
 
 
 async def forget_expired(connection: VerbConnection, now: float) -> None:
-    """Delete expired messages among the oldest, in queues from which nobody takes, and old dead letters."""
+    """Deletes expired messages among the oldest, in queues without a consumer, and old dead letters."""
     await connection.change("messages.forget_letters", now - queues.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
@@ -59,7 +59,7 @@ async def bury(
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
-    """Moves messages of a queue to the dead letters, by token and reason, and tells of those that were there."""
+    """Moves messages of a queue to the dead letters, by token and reason, and reports those that existed."""
     full = await _is_full(connection, queue)
     if not full:
         many = [(token, without_nul(reason)) for token, reason in letters]
@@ -76,7 +76,7 @@ async def bury_bodies(
     told: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
-    """Makes dead letters of what came over a broker: body, reason and tries."""
+    """Inserts dead letters for messages of a broker: body, reason and tries."""
     full = await _is_full(connection, queue)
     if not full:
         many = [(body, without_nul(reason), tries) for body, reason, tries in letters]

@@ -1,4 +1,4 @@
-"""An engine as verbs see it: its transactions, its clock, and how others hear of a change."""
+"""An engine as verbs see it: its transactions, its clock, and its change notifications."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepward.store.verbs.connection import VerbClock, VerbTransactions
 
 
 class ChangeSource(Protocol):
-    """Hears of changes that other processes of the store made."""
+    """Receives notifications of changes by other processes of the store."""
 
     def changed(self) -> bool:
         """As ``HostStore.changed``."""
@@ -24,27 +24,27 @@ class ChangeSource(Protocol):
 
 
 class VerbEngine(NamedTuple):
-    """What the verbs of one store object run on."""
+    """The engine of one store object."""
 
     turns: VerbTransactions
-    """For the Scheduler's verbs."""
+    """Transactions of the Scheduler's verbs."""
     leases: VerbTransactions
-    """For renewing leases, which waits for nothing else where an engine can do several things at once."""
+    """Transactions that renew leases, which wait for no others where an engine runs several at once."""
     others: VerbTransactions
-    """For all other verbs."""
+    """Transactions of all other verbs."""
     clock: VerbClock
     ring: Callable[[], None]
-    """Tells the other processes of the store that something was changed."""
+    """Notifies the other processes of the store of a change."""
     changes: ChangeSource
     break_off: Callable[[], bool]
     """As ``HostStore.break_off``."""
     open_transaction: Callable[[], AbstractAsyncContextManager[Transaction]]
-    """Opens a transaction that stays open across awaits, for applications; leaving it commits."""
+    """Opens a transaction for applications that stays open across awaits; leaving it commits."""
     dialect: SearchDialect
 
 
 class VerbPart:
-    """A part of one store object, which runs its verbs on an engine."""
+    """A part of one store object, whose verbs run on an engine."""
 
     def __init__(self, engine: VerbEngine) -> None:
         self._transactions = engine.others

@@ -1,7 +1,7 @@
 """Grace after an outage: leases at once, then tasks and their steps in batches, however many there are.
 
-How far it is stands in the store, so that another leader goes on where one has ended. A task that changes its owner
-meanwhile may have it twice, which costs time alone.
+Its position is in the store, so that another leader continues where one has ended. A task that changes its owner
+meanwhile may get the grace twice, which only costs time.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ BATCH = 2_000
 
 
 class GraceProgress(msgspec.Struct, frozen=True):
-    """How far the grace is: behind which owner's which task, and whether the clock was set."""
+    """The position of the grace: the last owner and task, and whether the clock was set."""
 
     seconds: float
     at: float = 0.0
     restarts: bool = False
     owner: str = ""
     task: str | int = ""
-    """What an engine reads tasks by: their uids, or the places of their rows."""
+    """The engine's key of the last task: its uid, or its rowid."""
 
 
 class Grace:
-    """Gives it, a batch in each transaction."""
+    """Gives the grace, one batch in each transaction."""
 
     def __init__(self, engine: VerbEngine, leadership: Leadership) -> None:
         self._leadership = leadership
@@ -38,11 +38,11 @@ class Grace:
         self._batch = BATCH
 
     async def begin(self, term: int, seconds: float, *, jumped: bool) -> bool:
-        """Give it if there was an outage: to leases, and to the first tasks."""
+        """Begins the grace if there was an outage: for leases, and for the first tasks."""
         return await self._transactions.write(self._begun, term, seconds, self._clock.now(), jumped)
 
     async def go_on(self, term: int) -> int:
-        """Give it to the next tasks; how many. 0: all have it."""
+        """Gives the grace to the next tasks; returns how many, 0 once all have it."""
         try:
             return await self._transactions.write(self._gone_on, term, self._clock.now())
         except StoreUnavailable:
@@ -69,7 +69,7 @@ class Grace:
 
 
 async def _give(connection: VerbConnection, progress: GraceProgress, now: float, most: int) -> int:
-    """Give it to some tasks behind the last one, and note how far it is; how many."""
+    """Gives the grace to some tasks after the last one, and writes the position; returns how many."""
     held = await connection.rows("grace.held", progress.owner, progress.task, most)
     uids = [uid for _, _, uid in held]
     if uids:

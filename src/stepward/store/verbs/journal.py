@@ -1,4 +1,4 @@
-"""What is told once and for good: alerts, and audited acts in a chain of hashes that shows every edit."""
+"""The journal: alerts, and audited acts in a chain of hashes that shows every edit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 
 
 async def write_alerts(connection: VerbConnection, alerts: Sequence[Alert], now: float) -> None:
-    """Make alerts; one without an instant is of now."""
+    """Inserts alerts; one without an instant gets ``now``."""
     if alerts:
         await connection.change_each("journal.insert_alert", alert_rows(alerts, now))
 
@@ -25,7 +25,7 @@ def alert_rows(alerts: Sequence[Alert], now: float) -> list[Sequence[Any]]:
 
 
 async def count_on(connection: VerbConnection, known: VerbRow | None, alert: Alert, now: float) -> None:
-    """Make an alert, or have the open one that is known (number, details) tell what this one does."""
+    """Inserts an alert, or counts it on the open alert ``known`` (number, details)."""
     if known is None:
         await write_alerts(connection, [alert], now)
     else:

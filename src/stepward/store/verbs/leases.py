@@ -1,4 +1,4 @@
-"""Leases of instances: registered, renewed, given back."""
+"""Leases of instances: registration, renewal, release."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stepward.store.verbs.connection import VerbClock, VerbConnection
 
 
 async def register(connection: VerbConnection, instance: Instance, lease: float, now: float) -> None:
-    """A new instance, alive until now + lease; alerts of what nobody served until now are seen to."""
+    """Inserts an instance that is alive until now + lease, and acknowledges alerts of what was not served before."""
     if instance.role is Role.SCHEDULER:
         await connection.row("leases.await_leader")
     serves = msgspec.json.encode(instance.serves).decode()
@@ -51,7 +51,7 @@ async def renew(
     clock: VerbClock,
     ahead: float | None,
 ) -> set[str]:
-    """Extend leases in one statement, with whose answer the clock is heard; those of the instances that are alive."""
+    """Extends leases in one statement, whose answer also sets the clock; returns the instances that are alive."""
     said = [reports.get(instance) for instance in instances]
     health = [None if report is None else msgspec.json.encode(report.health).decode() for report in said]
     demand = [None if report is None else msgspec.json.encode(report.demand).decode() for report in said]
@@ -63,7 +63,7 @@ async def renew(
 
 
 async def retire(connection: VerbConnection, instance: str, now: float, *, in_order: bool) -> None:
-    """Declare an instance dead by its own wish; a second time changes nothing."""
+    """Declares an instance dead that stops; a second call changes nothing."""
     role = await connection.row("leases.retire", instance, now, in_order)
     # Only a Scheduler holds tasks; who serves Agents alone may have no right to them.
     if role is not None and role[0] == Role.SCHEDULER:

@@ -22,7 +22,7 @@ ENDED_BY_STATEMENT = "transaction: expected statements within it, found one that
 
 
 class OpenTransaction(ABC):
-    """Implements ``Transaction`` but for the application's own statements and savepoints."""
+    """Implements ``Transaction`` without the application's own statements and savepoints."""
 
     def __init__(self, connection: VerbConnection, scope: Scope) -> None:
         self._verbs = connection
@@ -51,9 +51,9 @@ class OpenTransaction(ABC):
         self._scope.check()
 
     async def _translated(self, work: Awaitable[T]) -> T:
-        """The result of work on the store's own rows; what the driver raises is raised in Stepward's words."""
+        """The result of work on the store's own rows; errors of the driver are translated into Stepward's."""
         return await work
 
     @abstractmethod
     async def _prove(self, instance: str) -> None:
-        """Raise InstanceFenced unless the instance lives, and goes on living until the transaction ends."""
+        """Raises InstanceFenced unless the instance is alive, and keeps it so until the transaction ends."""

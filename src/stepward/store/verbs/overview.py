@@ -1,4 +1,4 @@
-"""Figures over all tasks: each looks at a bounded part of an index."""
+"""Counts over all tasks, each of which reads a bounded part of an index."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ COUNTED = (TaskState.PENDING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.
 MOST_LOOKED_AT = 100_000
 MOST_FAILED = 10_000
 STAMP = 12
-"""Hexadecimal digits of a uid that say when it was made, in milliseconds."""
+"""Hexadecimal digits of a uid that hold its time in milliseconds."""
 
 
 async def overview(connection: VerbConnection, late_from: float, now: float) -> Overview:
-    """How everything stands."""
+    """Tasks by state, open alerts, dead letters, and the leader."""
     most = MOST_COUNTED + 1
     states = [_counted(TaskState.PROCESSING, await connection.row("overview.processing", most))]
     states += [_counted(state, await connection.row("overview.listed", state.value, most)) for state in COUNTED]
@@ -33,7 +33,7 @@ async def overview(connection: VerbConnection, late_from: float, now: float) -> 
 
 
 async def flow(connection: VerbConnection, since: float, seconds: float) -> list[FlowCount]:
-    """What came and went."""
+    """Tasks submitted and ended, in buckets of time."""
     first = uuid7(int(since * MILLISECONDS), 0)
     rows = await connection.rows("overview.submitted", first, since, seconds, MOST_LOOKED_AT)
     rows += await connection.rows("overview.ended", since, seconds, MOST_LOOKED_AT)
@@ -47,5 +47,5 @@ def _counted(state: TaskState, row: tuple[int, str | None] | None) -> StateCount
 
 
 def _made_at(uid: str) -> float:
-    """When a uid was made: it begins with the milliseconds since 1970."""
+    """The instant at which a uid was made: it begins with the milliseconds since 1970."""
     return int(uid.replace("-", "")[:STAMP], 16) / MILLISECONDS

@@ -1,4 +1,4 @@
-"""Pruning on the rows: the oldest acts of the audit and acknowledged alerts are read, and deleted once archived."""
+"""Pruning: the oldest acts of the audit and acknowledged alerts are read, and deleted once archived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepward.store.verbs.connection import VerbConnection
 
 
 async def acts(connection: VerbConnection, after: int) -> list[AuditedAct]:
-    """A page of the audit behind the act of that number."""
+    """A page of the audit after the act with that number."""
     return [rows.act(row) for row in await connection.rows("pruning.acts", after, PAGE_ROWS, PAGE_BYTES)]
 
 
@@ -32,7 +32,7 @@ async def head(connection: VerbConnection) -> AuditHead | None:
 
 
 async def prune(connection: VerbConnection, records: OldRecords, actor: str, now: float) -> int:
-    """Delete what is still there of them, and audit it; how many rows."""
+    """Deletes those of the records that still exist, and audits it; returns the number of rows."""
     alerts = await connection.change("pruning.prune_alerts", [alert.number for alert in records.alerts])
     await connection.lock_chain()
     acts = await _still_first(connection, records.acts)

@@ -1,4 +1,4 @@
-"""Recurring tasks on the rows: each nominal time fires once, because firing moves the row on."""
+"""Schedules of recurring tasks: each nominal time fires once, because firing moves the row on."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from stepward.store.verbs.tasks import new_tasks
 
 
 async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
-    """Record what an application declares."""
+    """Records the schedules that an application declares."""
     for schedule in sorted(schedules, key=lambda schedule: schedule.name):
         await connection.change("recurring.register", *astuple(schedule))
 
 
 async def listed(connection: VerbConnection) -> list[Schedule]:
-    """All of them, by name."""
+    """All schedules, by name."""
     return [rows.schedule(row) for row in await connection.rows("recurring.listed")]
 
 
 async def due(connection: VerbConnection, now: float, limit: int) -> list[Schedule]:
-    """Those whose next nominal time has come."""
+    """Schedules whose next nominal time has come."""
     return [rows.schedule(row) for row in await connection.rows("recurring.due", now, limit)]
 
 
 async def fire(connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-    """Move on from the nominal time that was read, and insert the tasks."""
+    """Moves on from the nominal time that was read, and inserts the tasks."""
     fired_at = schedule.next_at if tasks else None
     if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at):
         return False
@@ -40,20 +40,20 @@ async def fire(connection: VerbConnection, schedule: Schedule, tasks: Sequence[T
 
 
 async def pause_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
-    """Fire it no more."""
+    """Pauses a schedule."""
     return await _audited(
         connection, "pause", name, actor, now, await connection.change("recurring.pause_schedule", name, now)
     )
 
 
 async def resume_schedule(connection: VerbConnection, name: str, next_at: float | None, actor: str, now: float) -> bool:
-    """Fire it again; what its pause has swallowed is gone."""
+    """Resumes a schedule; nominal times during its pause are skipped."""
     changed = await connection.change("recurring.resume_schedule", name, next_at)
     return await _audited(connection, "resume", name, actor, now, changed)
 
 
 async def remove_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
-    """Forget it."""
+    """Removes a schedule."""
     changed = await connection.change("recurring.remove_schedule", name)
     return await _audited(connection, "remove", name, actor, now, changed)
 

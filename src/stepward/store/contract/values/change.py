@@ -1,6 +1,7 @@
-"""What a Scheduler's turn changes, as data: the store flattens it into one transaction.
+"""The changes of a Scheduler's turn, as data: the store applies them in one transaction.
 
-Each change names the state it leaves and the claim it holds; a late writer changes nothing and is told so.
+Each change names the state it leaves and the claim it holds; a change of a late writer does not apply, and the writer
+is notified.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 class BySteps(Collection[T]):
-    """Rows of a change in their order, each found and taken back by its step, however many there are."""
+    """Rows of a change in their order, each found and removed by its step in constant time."""
 
     __slots__ = ("_rows",)
 
@@ -46,35 +47,38 @@ class BySteps(Collection[T]):
         return row in self._rows.values()
 
     def put(self, step: StepKey, row: T) -> None:
-        """Add the row of a step, in place of one that is there."""
+        """Adds or replaces the row of a step."""
         self._rows[step] = row
 
     def get(self, step: StepKey) -> T | None:
-        """The row of a step, if there is one."""
+        """The row of a step; None if there is none."""
         return self._rows.get(step)
 
     def pop(self, step: StepKey) -> T | None:
-        """Take a row back, if there is one."""
+        """Removes and returns the row of a step; None if there is none."""
         return self._rows.pop(step, None)
 
 
 OVERTAKEN = "the task is not as read: something came into its inbox since"
-"""Why a change misses whose end or release was quick, and what came in quicker: read anew, it takes that as well."""
+"""The reason why a change of an end or a release does not apply when an inbox row came first: the task is read again
+with the row."""
 
 
 class Change(Struct, kw_only=True):
-    """All that one task decided in a turn: it commits whole, or the task is reported missed and nothing of it does.
+    """All decisions of one task in a turn: they commit together, or the task is reported as missed and none of them
+    does.
 
-    Steps are inserted and filled first, then moved, then finished: one given up and answered in the same turn is
-    abandoned with its late result.
+    Steps are inserted and filled first, then moved, then finished: a step that is abandoned and answered in the same
+    turn becomes abandoned with its late result.
     """
 
     task: str
     born: Task | None = None
-    """A submission born claimed: ``locked_by`` is the committing instance. Misses if the id or uid exists."""
+    """A submission that is claimed at its insertion: ``locked_by`` is the committing instance. Misses if the id or
+    uid exists."""
     inserts: list[Step] = field(default_factory=list)
     fills: Sequence[Step] = ()
-    """Planned steps that the workflow asked for, whole; misses where the row is not planned any more."""
+    """Planned steps that the workflow has reached, with all columns; misses where the row is no longer planned."""
     finishes: list[Finish] = field(default_factory=list)
     delivers: Sequence[Deliver] = ()
     dispatches: Collection[Dispatch] = ()
@@ -82,9 +86,9 @@ class Change(Struct, kw_only=True):
     step_moves: Sequence[StepMove] = ()
     move: TaskMove | None = None
     taken: Sequence[int] = ()
-    """Numbers of inbox rows that are used up; they are deleted."""
+    """Numbers of inbox rows that were processed; they are deleted."""
     children: Collection[Task] = ()
-    """New tasks, pending; one that exists already (same uid) is left alone."""
+    """New tasks, pending; one that exists (same uid) is left as it is."""
     plans: Plans = NO_PLANS
     """The plans with which ``born`` and ``children`` are recorded."""
     posts: Sequence[Post] = ()
@@ -92,46 +96,46 @@ class Change(Struct, kw_only=True):
     audits: Sequence[Audit] = ()
     telling: Telling | None = None
     trim: Trim | None = None
-    """A bounded piece of what is deleted of former runs; it never misses."""
+    """A bounded number of rows of former runs to delete; it never misses."""
     complete_by: float | None = None
-    """The task row's new complete-by, where it has no ``move`` to carry it."""
+    """The task row's new complete-by, if there is no ``move`` with one."""
     attributes: bytes | None = None
-    """The task's search attributes, where workflow code has set some."""
+    """The task's search attributes, if workflow code has set some."""
     fits: bytes | None = None
-    """The details of the alert of a place where this task no longer waits for code that fits its record: the alert is
-    acknowledged when no other task waits there."""
+    """The details of the alert of a place where this task no longer waits for code that matches its record: the
+    alert is acknowledged when no other task waits there."""
 
     @property
     def begun(self) -> Collection[Task]:
-        """The tasks that come into being."""
+        """The tasks that are inserted."""
         return self.children if self.born is None else (self.born, *self.children)
 
     def stages_of(self, task: Task) -> int:
-        """How many planned steps a task that comes into being is recorded with."""
+        """The number of planned steps that an inserted task has."""
         return len(self.plans.get((task.workflow, task.version), ()))
 
     # What most turns have none of is no list until it is needed: this is made for every task of every turn.
 
     def fill(self, step: Step) -> None:
-        """Adds a planned step that is now asked for."""
+        """Adds a planned step that the workflow has reached."""
         self.fills = _longer(self.fills, step)
 
     def plan(self, workflow: str, version: str, plan: Plan) -> None:
-        """Record tasks of that workflow that come into being with a planned step for each stage."""
+        """Records inserted tasks of that workflow with a planned step for each stage."""
         if (workflow, version) not in self.plans:
             self.plans = {**self.plans, (workflow, version): plan}
 
     def deliver(self, deliver: Deliver) -> None:
-        """Adds an outcome that the workflow was given."""
+        """Adds an outcome that was delivered to the workflow."""
         self.delivers = _longer(self.delivers, deliver)
 
     def dispatch(self, dispatch: Dispatch) -> None:
-        """Adds a dispatch of a step; the last of one turn counts."""
+        """Adds a dispatch of a step; the last one of a turn counts."""
         self.dispatches = dispatches = _by_steps(self.dispatches)
         dispatches.put((dispatch.run, dispatch.key), dispatch)
 
     def watch(self, watch: Watch) -> None:
-        """Adds a watch of a step; an attempt is shown once in a turn, however often there was a reason to."""
+        """Adds a watch of a step; an attempt is watched once in a turn, whatever the number of reasons."""
         self.watches = watches = _by_steps(self.watches)
         step = watch.run, watch.key
         same = watches.get(step)
@@ -149,7 +153,7 @@ class Change(Struct, kw_only=True):
         watches.put(step, watch)
 
     def withdraw(self, step: StepKey) -> bool:
-        """Take back what begins an attempt of a step or has one watched; whether an attempt was to begin."""
+        """Removes the dispatch and the watch of a step; returns whether there was a dispatch."""
         if self.watches:
             self.watches = watches = _by_steps(self.watches)
             watches.pop(step)
@@ -163,7 +167,7 @@ class Change(Struct, kw_only=True):
         self.step_moves = _longer(self.step_moves, move)
 
     def take(self, number: int) -> None:
-        """Use up an inbox row."""
+        """Marks an inbox row as processed."""
         self.taken = _longer(self.taken, number)
 
     def begin_child(self, child: Task) -> None:
@@ -174,7 +178,7 @@ class Change(Struct, kw_only=True):
         children.put(_place(child), child)
 
     def withdraw_child(self, step: StepKey) -> None:
-        """Begin the child of that step not at all."""
+        """Removes the child of that step from the change."""
         if isinstance(self.children, BySteps):
             self.children.pop(step)
 
@@ -192,13 +196,13 @@ class Change(Struct, kw_only=True):
 
 
 class Committed(Struct, frozen=True):
-    """What became of a turn: the uids whose change did not apply, and why."""
+    """The result of a turn: the uids whose change did not apply, each with the reason."""
 
     missed: dict[str, str]
 
 
 def _longer(rows: Sequence[T], row: T) -> Sequence[T]:
-    """Append in place where that is possible: a turn may add ten thousand."""
+    """Appends in place where possible: a turn may add ten thousand rows."""
     if isinstance(rows, list):
         rows.append(row)
         return rows

@@ -1,4 +1,4 @@
-"""Rows of a task's change: each names the state that it leaves and the attempt that it means."""
+"""Rows of a task's change: each names the state that it leaves and its attempt."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 
 StepKey = tuple[int, str]
-"""Run and key: what names a step within its task."""
+"""Run and key, which identify a step within its task."""
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """Leave ``running`` (this very attempt) for ``state`` (completed, failed): an outcome is recorded.
+    """Records an outcome: leaves ``running`` (of this attempt) for ``state`` (completed, failed).
 
     An ``abandoned`` step keeps its state and records the late result (``ordinal`` is None then).
     """
@@ -28,11 +28,11 @@ class Finish(Struct, frozen=True, gc=False):
     ordinal: int | None
     finished_at: float
     asked: int | None = None
-    """How many commands the run had asked for just before the delivery; None where there is none."""
+    """How many commands the run had issued just before the delivery; None without a delivery."""
 
 
 class Deliver(Struct, frozen=True, gc=False):
-    """Give an outcome that is recorded but was not delivered its place in the order (ordinal null -> ordinal)."""
+    """Gives an outcome that was recorded but not delivered its place in the order (ordinal null -> ordinal)."""
 
     task: str
     run: int
@@ -42,7 +42,7 @@ class Deliver(Struct, frozen=True, gc=False):
 
 
 class Dispatch(Struct, frozen=True, gc=False):
-    """Start attempt ``attempt`` of a step that is ``not_started`` or ``to_repeat`` at ``attempt - 1``."""
+    """Starts attempt ``attempt`` of a step that is ``not_started``, or ``to_repeat`` after attempt ``attempt - 1``."""
 
     task: str
     run: int
@@ -53,7 +53,7 @@ class Dispatch(Struct, frozen=True, gc=False):
 
 
 class Watch(Struct, frozen=True, gc=False):
-    """Have the Supervisor look at a running attempt; ``complete_by`` may be drawn nearer (the Agent gave up)."""
+    """Makes the Supervisor watch a running attempt; ``complete_by`` may become earlier (the Agent gave up)."""
 
     task: str
     run: int
@@ -63,11 +63,12 @@ class Watch(Struct, frozen=True, gc=False):
     error: bytes | None
     in_doubt: bool
     deferred_at: float | None = None
-    """Since when the Agent has done its part, if it has; it stays."""
+    """The instant at which the Agent deferred the attempt, if it did; an instant in the row stays."""
 
 
 class StepMove(Struct, frozen=True, gc=False):
-    """Leave ``before`` for ``after`` (abandoned, skipped, undone, failed); changes nothing else of the step."""
+    """Moves a step from ``before`` to ``after`` (abandoned, skipped, undone, failed), and changes nothing else of
+    it."""
 
     task: str
     run: int
@@ -78,10 +79,10 @@ class StepMove(Struct, frozen=True, gc=False):
 
 
 class TaskMove(Struct, frozen=True, kw_only=True, gc=False):
-    """The new face of the task row, from ``before``.
+    """The new values of the task row, which must be in state ``before``.
 
-    With ``release`` the task is let go (locked_by null); then, as at every end, ``inbox`` must equal the row's, or the
-    change misses.
+    With ``release`` the owner releases the task (locked_by null); then, as at every end, ``inbox`` must equal the
+    row's, or the change misses.
     """
 
     before: TaskState
@@ -99,11 +100,11 @@ class TaskMove(Struct, frozen=True, kw_only=True, gc=False):
     input: bytes | None = None
     at: float
     progress: bool = True
-    """An outcome was recorded: recovery_count returns to 0."""
+    """Whether an outcome was recorded: recovery_count becomes 0."""
 
 
 class Post(Struct, frozen=True, kw_only=True):
-    """A row for another task's inbox; ends, wakes and counts as ``Inbox`` says in architecture."""
+    """A row for another task's inbox, with the effects that ARCHITECTURE.md describes."""
 
     task: str
     kind: InboxKind
@@ -113,22 +114,22 @@ class Post(Struct, frozen=True, kw_only=True):
 
 
 class Telling(Struct, gc=False):
-    """Status events for the task's private response queue, which stand there when the change is committed."""
+    """Status events for the task's private response queue, put in the commit of the change."""
 
     queue: str
     told: int
-    """How many events were told before; the change misses if it is not the row's count."""
+    """The number of events before these; the change misses if the row's count differs."""
     bodies: list[bytes] = field(default_factory=list)
 
 
 TRIM_ROWS = 1_000
-"""Rows of former runs that one change deletes at most, and as many ids of their signals."""
+"""Most steps of former runs, and most ids of their signals, that one change deletes."""
 
 
 class Trim(Struct, frozen=True, gc=False):
-    """Delete steps of runs ``first`` to ``last``, and ids of the signals that came in runs up to ``last``."""
+    """Deletes steps of runs ``first`` to ``last``, and ids of signals that were received in runs up to ``last``."""
 
     first: int
     last: int
     keeps_effects: bool
-    """Steps stay that may have acted and that undo has to reach, or must not go past."""
+    """Whether steps are kept that may have been executed and that an undo has to reach or stop at."""

@@ -1,4 +1,4 @@
-"""Completions: outcomes of steps that are finished from outside, by the holder of their token."""
+"""Completions: outcomes of steps that the holder of a completion token reports from outside."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class Completion(Struct, frozen=True, kw_only=True):
-    """What somebody outside says of one attempt of a step: its result, or its error."""
+    """The reported outcome of one attempt of a step: its result, or its error."""
 
     task: str
-    """The uid."""
+    """The task's uid."""
     run: int
     key: str
     attempt: int
@@ -22,18 +22,18 @@ class Completion(Struct, frozen=True, kw_only=True):
 
     @property
     def act(self) -> str:
-        """The word for it in the audit."""
+        """The act's name in the audit."""
         return "complete" if self.error is None else "fail"
 
 
 class RefusalReason(StrEnum):
-    """Why a completion changed nothing."""
+    """The reason why a completion changed nothing."""
 
     UNREADABLE = "unreadable"
     FOREIGN = "foreign"
     FORGED = "forged"
     UNFIT = "unfit"
-    """The result is not of the type that the operation declares; the token can be used again."""
+    """The result does not have the type that the operation declares; the token can be used again."""
     GONE = "gone"
     USED = "used"
     REPEATED = "repeated"

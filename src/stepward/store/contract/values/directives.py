@@ -1,4 +1,4 @@
-"""Directives: what an operator or an application asks of a task."""
+"""Directives: acts that an operator or an application requests of a task."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from msgspec import Struct
 
 
 class Doubt(StrEnum):
-    """An operator's word on attempts of which nobody knows whether they acted."""
+    """An operator's choice for attempts of which it is unknown whether they were executed."""
 
     UNDO = "undo"
-    """Undo them first, with None for the result that nobody knows."""
+    """Undo them first, with None for the unknown result."""
     DID_NOT_HAPPEN = "did_not_happen"
-    """The operator has looked: they did nothing."""
+    """The operator has checked that they were not executed."""
 
 
 class Later(StrEnum):
-    """An operator's word on what a repair sets aside."""
+    """An operator's choice for the steps that a repair sets aside."""
 
     UNDO = "undo"
     """Undo what can be undone first; the rest is kept."""
     KEEP = "keep"
-    """What it did stands, until the whole task is undone."""
+    """Keep their effects until the whole task is undone."""
 
 
 class Directive(Struct, frozen=True, kw_only=True):
-    """What an operator or application asks of a task: undo, cancel, suspend, resume, resubmit, mark_done."""
+    """A requested act: undo, cancel, suspend, resume, resubmit, mark_done."""
 
     verb: str
     actor: str
     step: str | None = None
-    """resubmit, mark_done: the key of the step; None: the one that the task's error names."""
+    """For resubmit and mark_done: the key of the step; None: the step in the task's error."""
     input: bytes | None = None
-    """resubmit: the edited argument array."""
+    """For resubmit: the edited argument array."""
     result: bytes | None = None
-    """mark_done: the result to record."""
+    """For mark_done: the result to record."""
     doubt: Doubt | None = None
-    """resubmit: what is to become of attempts in doubt; None refuses an edited input while there are any."""
+    """For resubmit: the choice for attempts in doubt; None refuses an edited input while there are any."""
     later: Later | None = None
-    """resubmit, mark_done: what is to become of what was done after the step's outcome was delivered."""
+    """For resubmit and mark_done: the choice for steps that were executed after the step's outcome was delivered."""
     deadline: float | None = None
-    """resubmit, mark_done: by when the whole task is to end from now on; None leaves it, unless it is past."""
+    """For resubmit and mark_done: the new deadline of the task; None leaves it, unless it has passed."""

@@ -1,4 +1,4 @@
-"""What metrics show of a store: numbers of one read, whose cost is bounded."""
+"""Gauges of a store, by one read whose cost is bounded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stepward.model.records import Instance
 
 
 class StoreGauges(Struct, frozen=True, kw_only=True):
-    """Numbers of a store at one instant; a count that reached the limit of the read is the limit."""
+    """The gauges at one instant; a count that reached the limit of the read equals the limit."""
 
     now: float
     """The instant, by the store's clock."""

@@ -1,4 +1,4 @@
-"""Searches of tasks, and what they find."""
+"""Searches of tasks, and their results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from stepward.store.search.statements import TaskKey
 
 
 class TaskSearch(Struct, frozen=True, kw_only=True):
-    """Which tasks are listed, from where on, and in what order of their creation."""
+    """The condition, the position to begin after, and the order of a listing."""
 
     condition: Condition = EVERY_TASK
     newest_first: bool = True
     limit: int = 100
     after: TaskKey | None = None
-    """Only tasks behind this one."""
+    """Only tasks after this position."""
 
 
 class FoundTasks(Struct, frozen=True):
@@ -24,11 +24,11 @@ class FoundTasks(Struct, frozen=True):
 
     tasks: list[Task]
     after: TaskKey | None
-    """From where the search goes on; None where nothing is left."""
+    """The position to continue after; None at the end."""
 
 
 class TaskCount(Struct, frozen=True):
-    """How many tasks a search is about."""
+    """The number of tasks that a search finds."""
 
     number: int
     is_exact: bool

@@ -1,4 +1,4 @@
-"""What the database server behind a store says of itself, for the check of a deployment."""
+"""What a database server reports of itself, for the check of a deployment."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from msgspec import Struct
 
 
 class ServerHost(Struct, frozen=True, kw_only=True):
-    """One of the hosts that the address names."""
+    """One of the hosts in the store's address."""
 
     host: str
     role: str
     """``primary``, ``standby``, or ``silent`` when it did not answer."""
     timeline: int | None = None
-    """Of a primary: it rises with each failover."""
+    """The timeline of a primary, which rises with each failover."""
 
 
 class Standby(Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Standby(Struct, frozen=True, kw_only=True):
     sync: str
     """``sync`` or ``quorum`` where commits wait for it, else ``async`` or ``potential``."""
     behind: int
-    """Bytes that it has not kept yet."""
+    """Bytes of WAL that it has not flushed yet."""
 
     @property
     def confirms(self) -> bool:
@@ -32,7 +32,7 @@ class Standby(Struct, frozen=True, kw_only=True):
 
 
 class Hold(Struct, frozen=True, kw_only=True):
-    """What keeps the server from removing deleted rows, or its log."""
+    """What keeps the server from removing dead rows or WAL."""
 
     kind: str
     """``transaction``, ``prepared`` or ``slot``."""
@@ -40,9 +40,9 @@ class Hold(Struct, frozen=True, kw_only=True):
     """The process, the transaction's identifier, or the slot's name."""
     by: str
     seconds: float | None
-    """For how long it is open; None where that is not to be seen, and of slots."""
+    """Seconds since it was opened; None where the user may not see it, and for slots."""
     kept: int | None = None
-    """Bytes of the log that a slot keeps."""
+    """Bytes of WAL that a slot keeps."""
 
 
 class Bloat(Struct, frozen=True, kw_only=True):
@@ -62,17 +62,17 @@ class Server(Struct, frozen=True, kw_only=True):
     user: str
     hosts: list[ServerHost]
     pooled: bool
-    """Whether a pooler in transaction mode stands between."""
+    """Whether the connection goes through a pooler in transaction mode."""
     bounded: bool
-    """Whether the server bounds statements, and rests within transactions, of this user."""
+    """Whether the server limits the time of this user's statements and idle transactions."""
     clock_ahead: float
     """Seconds by which the server's clock is ahead of this host's."""
     connections: int
-    """In use, of all users."""
+    """Connections in use, of all users."""
     connections_most: int
-    """That are for users without privileges."""
+    """Most connections for users without privileges."""
     connections_ours: int
-    """In use by programs like this one, of this user and database."""
+    """Connections in use by Stepward's programs, of this user and database."""
     waiting: int
     """Commits that have been waiting for a standby for longer than a second."""
     synchronous_standby_names: str
@@ -80,8 +80,8 @@ class Server(Struct, frozen=True, kw_only=True):
     fsync: bool
     full_page_writes: bool
     standbys: list[Standby] | None
-    """None: there are some, and the user may not see how they are."""
+    """The standbys; None: there are some, and the user may not see their state."""
     autovacuum: bool = True
-    """Whether dead rows of all the schema's tables are removed by themselves."""
+    """Whether autovacuum is on for all of the schema's tables."""
     holds: list[Hold] = []
     bloat: list[Bloat] = []

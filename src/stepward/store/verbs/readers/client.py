@@ -1,4 +1,4 @@
-"""The verbs of applications: submit, read, signal, direct."""
+"""The verbs of applications: submissions, reads, signals, directives."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ async def _refuse(connection: VerbConnection, completion: Completion, refusal: R
 async def _note(
     connection: VerbConnection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
-    """Audit it; refusals that are too many are only counted."""
+    """Audits a completion; refusals beyond a bound are only counted."""
     if refused is not None and await _are_too_many(connection, completions.principal(task, refused), now):
         known = await connection.row("completions.open_alert")
         alert = completions.many_refused(completion, now, b"{}" if known is None else known[1])

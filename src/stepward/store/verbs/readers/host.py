@@ -1,4 +1,4 @@
-"""The host's verbs: what it registers, and how its instances stay alive."""
+"""The host's verbs: registrations and leases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of operators: looking at everything, and acts that are audited."""
+"""The verbs of operators: reads of everything, and acts that are audited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deleting tasks that ended, with all that is theirs, and reading them before; audits and alerts stay."""
+"""Reads and deletes tasks that ended, with all their rows; audits and alerts stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_inbox": (BATCH_ROWS, BATCH_BYTES),
     "retention.purge_signals": (BATCH_ROWS,),
 }
-"""What is deleted of a task beside its row, and its bounds."""
+"""The tables that are deleted with a task, and the bounds of one deletion."""
 
 
 class RetentionVerbs(VerbPart):
@@ -54,7 +54,7 @@ class RetentionVerbs(VerbPart):
 
 
 async def purge(connection: VerbConnection, batch: Sequence[Outlived]) -> Purged:
-    """Delete those of the tasks that stand as they were read, and what is left of those deleted before."""
+    """Deletes those of the tasks that are as they were read, and the rest of those deleted before."""
     uids = [each.uid for each in await _standing(connection, "retention.lock_standing", batch)]
     left = [row[0] for row in await connection.rows("retention.leftovers", BATCH_ROWS)]
     if not uids and not left:
@@ -69,6 +69,6 @@ async def purge(connection: VerbConnection, batch: Sequence[Outlived]) -> Purged
 
 
 async def _standing(connection: VerbConnection, query: str, batch: Sequence[Outlived]) -> list[Outlived]:
-    """Those of the tasks that stand as they were read."""
+    """Those of the tasks that are as they were read."""
     found = {Outlived(*row) for row in await connection.rows(query, [each.uid for each in batch])}
     return [each for each in batch if each in found]

@@ -1,4 +1,4 @@
-"""The Scheduler's verbs: claim, load, commit. Claims and commits themselves are written for each engine."""
+"""The Scheduler's verbs: claim, load, commit; each engine has its own claim and commit."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from stepward.store.verbs.engine import VerbEngine, VerbPart
 from stepward.store.verbs.tasks import histories, misrouted_replies, unowned_steps
 
 WAKE_LIMIT = 1_000
-"""Fewest tasks that are due and made claimable by one claim."""
+"""Least number of due tasks that one claim may wake."""
 INBOX_LIMIT = 10_000
 """Most inbox rows that one read returns."""
 NOTHING_MISSED = Committed({})
 UNFIT = (Missed, Refused, TypeError)
-"""Raised by a commit of which some change does not apply; nothing is changed then, and each change is tried alone."""
+"""Errors of a commit in which some change does not apply; nothing is changed then, and each change is tried alone."""
 
 
 class ClaimRequest(NamedTuple):
-    """What a claim asks for."""
+    """The parameters of a claim."""
 
     instance: str
     workflows: Sequence[tuple[str, str]]
-    """By name and version."""
+    """Workflows by name and version."""
     limit: int
     least: Least | None
     turns: Turns
@@ -38,16 +38,16 @@ class ClaimRequest(NamedTuple):
 
 
 class TurnCommit(NamedTuple):
-    """What a commit applies."""
+    """The parameters of a commit."""
 
     instance: str
     changes: Sequence[Change]
     renew: float | None
-    """Seconds by which the instance's lease is extended in passing."""
+    """Seconds by which the commit extends the instance's lease."""
 
 
 class SchedulerVerbs(VerbPart, ABC):
-    """Implements ``SchedulerStore`` as far as it is the same on every engine."""
+    """Implements ``SchedulerStore`` as far as the engines share it."""
 
     def __init__(self, engine: VerbEngine) -> None:
         super().__init__(engine)
@@ -80,4 +80,4 @@ class SchedulerVerbs(VerbPart, ABC):
 
     @abstractmethod
     async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:
-        """The histories of the tasks claimed, and whose turn was last in each priority."""
+        """The histories of the claimed tasks, and the last fairness key of each priority."""

@@ -1,7 +1,7 @@
-"""Searching on the rows: what a look costs is bounded, however many tasks the store has.
+"""The search of tasks; the cost of a read is bounded, however many tasks the store has.
 
-A source of candidates is chosen by asking each how much it has. A search that finds too little among the candidates of
-one look takes further looks, and gives what it has when their number is up.
+A source of candidates is chosen by probing the size of each. A search that finds too few among the candidates of one
+read makes further reads, up to a bound, and returns what it has found.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from stepward.store.search.statements import (
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
 CANDIDATES = 10_000
-"""Tasks that one look goes through at most."""
+"""Most candidates that one read examines."""
 LOOKS = 10
 SMALL = 2_000
-"""A source with fewer candidates is gone through whole."""
+"""A source with fewer candidates is read whole."""
 EXACT = 10_000
-"""Fewer tasks are counted one by one."""
+"""Fewer tasks than this are counted exactly."""
 
 
 class SearchLook(NamedTuple):
-    """What one look found."""
+    """The result of one read."""
 
     found: Sequence[VerbRow]
     last: TaskKey | None
-    """The last candidate, if there are more behind it."""
+    """The last candidate, if there are more after it."""
 
 
 async def found_tasks(connection: VerbConnection, dialect: SearchDialect, search: TaskSearch) -> FoundTasks:
@@ -83,7 +83,7 @@ async def _look(connection: VerbConnection, at_work: SourceSearch, limit: int) -
 
 
 async def _last(connection: VerbConnection, at_work: SourceSearch) -> TaskKey | None:
-    """The last of the candidates of a look, unless the source ended before."""
+    """The last of the candidates of a read; None if the source has ended."""
     found = await _rows(connection, at_work.last(CANDIDATES))
     return TaskKey(*found[0]) if found else None
 
@@ -91,7 +91,7 @@ async def _last(connection: VerbConnection, at_work: SourceSearch) -> TaskKey | 
 async def _chosen(
     connection: VerbConnection, dialect: SearchDialect, condition: Condition, scope: SearchScope
 ) -> SourceSearch:
-    """The search by the source that is small, or else the narrowest one that is in order."""
+    """The search by a small source, or else by the narrowest one that is in order."""
     choice = [source_search(dialect, source, condition, scope) for source in sources(condition, dialect)]
     if choice[0].source.in_order and (len(choice) == 1 or choice[0].is_whole):
         return choice[0]
@@ -112,5 +112,5 @@ async def _rows(connection: VerbConnection, statement: SqlStatement) -> Sequence
 
 
 def _rounded(estimate: float) -> int:
-    """An estimate in two digits, as it is worth no more."""
+    """An estimate rounded to two digits, its precision."""
     return int(float(f"{estimate:.2g}"))

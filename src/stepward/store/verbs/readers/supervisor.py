@@ -1,4 +1,4 @@
-"""The Supervisor's verbs: every changing one proves that its term still leads."""
+"""The Supervisor's verbs; every changing one proves that its term still leads."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FREE_LIMIT = 5_000
 WAKE_LIMIT = 1_000
 NOTHING_PURGED = Purged(tasks=0, more=False)
 LATE_WAKE_SECONDS = 10.0
-"""A Scheduler wakes what is due within a second or so; what sleeps on for longer has nobody to wake it."""
+"""Seconds after which a sleeping task that is due counts as unserved: a Scheduler wakes it within about one."""
 DEAD_KEPT_SECONDS = 3600.0
 
 
@@ -44,7 +44,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
         self._grace = Grace(engine, self._leadership)
         self._expiry = Expiry(self._look, first_expired)
         self._forgiven = self._clock.jumped()
-        """The jumps of the clock for which grace was given, or who led then has seen to it."""
+        """The jumps of the clock for which this leader, or the one before, has given grace."""
 
     async def lead(self, instance: str, lease: float) -> int | None:
         return await self._leadership.lead(instance, lease)
@@ -63,7 +63,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
         return await self._grace.go_on(term)
 
     async def fence(self, term: int) -> list[Instance]:
-        """Fences lost instances, and forgets those dead for an hour that hold nothing."""
+        """Fences lost instances, and deletes those that died an hour ago and hold nothing."""
         return await self._judged(term, [], _fence, self._clock.now())
 
     async def free(self, term: int, recovery_limit: int) -> int:
@@ -99,7 +99,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
         return fired
 
     async def unserved(self, term: int, after: float) -> int:
-        """Takes the wait of the task that is next to be claimed for the wait of all."""
+        """Uses the age of the task that is claimed next for all tasks of its workflow."""
         return await self._judged(term, 0, _unserved, after, self._clock.now())
 
     async def undelivered_alerts(self, limit: int) -> list[Alert]:
@@ -116,7 +116,7 @@ class SupervisorVerbs(retention.RetentionVerbs):
         return [rows.instance(row) for row in await self._transactions.read(ask.rows, "supervisor.schedulers")]
 
     async def standbys(self) -> list[Standby] | None:
-        """A file has none."""
+        """None: a file has no standbys."""
         return None
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
@@ -144,7 +144,8 @@ class SupervisorVerbs(retention.RetentionVerbs):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Run work in a transaction that first proves the term and the clock; ``otherwise`` where one is another."""
+        """Runs work in a transaction that first proves the term and the clock; returns ``otherwise`` if either has
+        changed."""
 
         async def proven(connection: VerbConnection) -> T:
             if not await self._leadership.may_judge(connection, term):

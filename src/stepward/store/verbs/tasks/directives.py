@@ -1,4 +1,4 @@
-"""Directives on the rows: judged by the rules of the model, audited, in force when they return."""
+"""Directives on the rows: checked by the rules of the model, audited, in effect when they return."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPAIRS = frozenset({DirectiveVerb.RESUBMIT, DirectiveVerb.MARK_DONE})
 
 
 async def direct(connection: VerbConnection, task: Task, directive: Directive, now: float) -> TaskState:
-    """Carry out a directive on a locked task, or leave it to the task's owner; the state after."""
+    """Carries out a directive on a locked task, or leaves it to the task's owner; returns the state after."""
     verdict = judge(directive.verb, task)
     has_rows = directive.verb in REPAIRS or task.state is TaskState.ERROR
     repair = await _repair(connection, task, directive, now) if has_rows else Repair()

@@ -1,4 +1,4 @@
-"""Histories of tasks: the rows from which a Scheduler takes a task into memory."""
+"""Histories of tasks: the rows from which a Scheduler loads a task into memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ async def load(connection: VerbConnection, instance: str, uids: Sequence[str]) -
 async def histories(connection: VerbConnection, tasks: Sequence[Task]) -> list[History]:
     """Rows of the tasks: of the current run, or of every run of a task that is being undone.
 
-    Inbox rows are read before steps, and both after the task: a reader that has the inbox row of a change then has the
-    change too, and what comes between is read later.
+    Inbox rows are read before steps, and both after the task: a reader that sees the inbox row of a change then sees
+    the change too, and later rows are read the next time.
     """
     inbox: defaultdict[str, list[InboxRow]] = defaultdict(list)
     steps: defaultdict[str, list[Step]] = defaultdict(list)

@@ -1,6 +1,6 @@
-"""What others want of a task: a row for its owner, or a move at once while it has none.
+"""Requests to a task from outside its turn: a row for its owner, or a change at once while it has none.
 
-The tasks are locked first, in the order of their uids: what is decided from a row holds until the transaction ends.
+The tasks are locked first, in the order of their uids, so that a decision on a row holds until the transaction ends.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from stepward.store.verbs.tasks import status_events
 
 
 async def lock(connection: VerbConnection, uids: Iterable[str]) -> dict[str, Task]:
-    """Those of the tasks that exist, as they stand now and until the transaction ends."""
+    """Those of the tasks that exist, locked until the transaction ends."""
     wanted = sorted(set(uids))
     found = await connection.rows("inbox.lock", wanted) if wanted else []
     return {row[0]: task_of(row) for row in found}
 
 
 def concerned(posts: Iterable[Post]) -> set[str]:
-    """The tasks that posts may change: those they are for, and the parents of those that a directive cannot move."""
+    """The tasks that posts may change: their recipients, and the parents of those that a directive cannot move."""
     wanted = set()
     for post in posts:
         wanted.add(post.task)
@@ -40,7 +40,8 @@ def concerned(posts: Iterable[Post]) -> set[str]:
 
 
 async def post_all(connection: VerbConnection, posts: Sequence[Post], now: float) -> None:
-    """Put rows into inboxes; a task that ended is moved by what undoes it, and keeps only the word of its children."""
+    """Inserts inbox rows; a task that has ended is moved by a directive to undo it, and keeps only the rows of its
+    children."""
     if posts:
         round_ = PostRound(connection, await lock(connection, concerned(posts)), now)
         for post in posts:
@@ -49,7 +50,7 @@ async def post_all(connection: VerbConnection, posts: Sequence[Post], now: float
 
 
 async def insert(connection: VerbConnection, posts: Sequence[Post], now: float) -> None:
-    """Put rows into the inboxes of live tasks, and wake those that sleep without an owner."""
+    """Inserts rows into the inboxes of live tasks, and wakes sleeping tasks without an owner."""
     if not posts:
         return
     rows = [(post.task, post.kind, post.name, post.body, without_nul(post.sender)) for post in posts]
@@ -65,7 +66,7 @@ async def insert(connection: VerbConnection, posts: Sequence[Post], now: float) 
 async def move_free(
     connection: VerbConnection, task: Task, verdict: DirectiveVerdict, now: float, cause: bytes | None = None
 ) -> None:
-    """Move a task without an owner as judged; ``cause`` is the error that brings it about, if one does."""
+    """Moves a task without an owner as judged; ``cause`` is the error that causes the move, if any."""
     if verdict.after is task.state:
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
@@ -86,7 +87,7 @@ async def _mend(connection: VerbConnection, task: Task, now: float) -> None:
 
 
 class PostRound:
-    """Posts of one transaction, delivered together as far as no directive moves a task between them."""
+    """Posts of one transaction, delivered together unless a directive moves a task between them."""
 
     def __init__(self, connection: VerbConnection, tasks: dict[str, Task], now: float) -> None:
         self._connection = connection
@@ -95,7 +96,7 @@ class PostRound:
         self._rows: list[Post] = []
 
     async def post(self, post: Post) -> None:
-        """Take one."""
+        """Adds a post."""
         task = self._tasks.get(post.task)
         if task is None:
             self._tell_gone(post)
@@ -105,11 +106,11 @@ class PostRound:
             self._rows.append(post)
 
     def hand_on(self, post: Post) -> None:
-        """Take one for a task that has an owner."""
+        """Adds a post for a task that has an owner."""
         self._rows.append(post)
 
     async def deliver(self) -> None:
-        """Write the rows."""
+        """Writes the rows."""
         rows, self._rows = self._rows, []
         await insert(self._connection, rows, self._now)
 

@@ -1,4 +1,4 @@
-"""Replies that reached a Scheduler which does not hold their task: handed on, recorded, or told as late."""
+"""Replies that reached a Scheduler which does not hold their task: forwarded, recorded, or reported as late."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stepward.store.verbs.tasks import inbox
 
 
 async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
-    """Hand replies on to the owners of their tasks, or record them where a task has none."""
+    """Forwards replies to the owners of their tasks, or records them for tasks without an owner."""
     tasks = await inbox.lock(connection, (reply.task for reply in replies))
     handed = inbox.PostRound(connection, tasks, now)
     audits: list[Audit] = []

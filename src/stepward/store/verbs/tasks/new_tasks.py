@@ -1,4 +1,5 @@
-"""New tasks: an id that exists begins nothing; each is recorded with the plan that its workflow has declared."""
+"""New tasks: a submission with an id that exists starts nothing; each task is recorded with the plan of its
+workflow."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from stepward.store.verbs.tasks import status_events
 
 
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> None:
-    """Submit tasks of one workflow with its plan."""
+    """Submits tasks of one workflow with its plan."""
     await submit(connection, tasks, await _plans(connection, workflow, version))
 
 
@@ -24,7 +25,7 @@ async def _plans(connection: VerbConnection, workflow: str, version: str) -> Pla
 
 
 async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
-    """Insert tasks whose ids are new, the first of each id, with their plans; what became of each."""
+    """Inserts tasks whose ids are new, the first of each id, with their plans; returns the result for each."""
     firsts: dict[str, Task] = {}
     for task in tasks:
         firsts.setdefault(task.id, task)

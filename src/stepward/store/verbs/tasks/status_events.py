@@ -1,4 +1,4 @@
-"""Status events on the rows: the outbox is the response queue itself, written in the commit of what it tells."""
+"""Status events: the response queue itself is the outbox, written in the commit of the change that they report."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from stepward.model.records import Task
 from stepward.store.verbs.connection import VerbConnection
 
 Events = Sequence[tuple[str, bytes]]
-"""Queues, each with what is told there."""
+"""Queues, each with the body of its event."""
 
 
 async def tell(connection: VerbConnection, task: Task, told: Told, now: float, /, **data: Any) -> None:
-    """Tell one thing of a task that nobody else moves, if it has a private response queue; counted in its record."""
+    """Appends an event of a task without an owner to its private response queue, if it has one, and counts it."""
     if task.reply_to is None:
         return
     row = await connection.row("status_events.next", task.uid)
@@ -24,12 +24,12 @@ async def tell(connection: VerbConnection, task: Task, told: Told, now: float, /
 
 
 def received(task: Task) -> bytes:
-    """That a new task was submitted; its row is not inserted yet and will count the event."""
+    """The event that a new task was submitted; its row is not inserted yet and will count the event."""
     task.events = 1
     return status_event(task, Told.RECEIVED, 1, task.created_at)
 
 
 async def put(connection: VerbConnection, events: Events, now: float) -> None:
-    """Append events to their queues."""
+    """Appends events to their queues."""
     if events:
         await connection.change_each("status_events.put", events, now + KEPT_SECONDS)

@@ -1,4 +1,4 @@
-"""What of a Scheduler's turn is the same on every engine: changes applied one by one, and what others are told."""
+"""The part of a Scheduler's turn that the engines share: changes one by one, and messages to other tasks."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ async def apply_each(
     apply: Callable[[Change], Awaitable[None]],
     data_errors: tuple[type[Exception], ...],
 ) -> dict[str, str]:
-    """Apply each change in a savepoint of its own; the uids of those that do not apply, with the reason.
+    """Applies each change in a savepoint of its own; returns the uids of those that do not apply, with the reason.
 
-    ``data_errors`` are what the driver raises for values that the tables do not take.
+    ``data_errors`` are the driver's exceptions for values that the tables do not accept.
     """
     missed: dict[str, str] = {}
     # Those that post come last: a post must not make another task of this very turn miss its release.
@@ -38,7 +38,7 @@ async def apply_each(
 
 
 async def tell_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
-    """Write what changes post to other tasks, which alerts they settle, and their acts of the audit."""
+    """Writes the posts to other tasks, settles alerts, and writes acts of the audit."""
     await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
     await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
     await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)

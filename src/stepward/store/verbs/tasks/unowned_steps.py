@@ -1,4 +1,4 @@
-"""Steps that are asked of Agents while no live instance holds their tasks."""
+"""Steps that wait for an Agent's reply while no live instance holds their tasks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stepward.store.verbs.connection import VerbConnection
 async def look(
     connection: VerbConnection, after: WatchedPlace, agents: Collection[str] | None, limit: int
 ) -> UnownedSteps:
-    """Reads the steps in three statements; a change between them makes one too many or too few."""
+    """Reads the steps in three statements; a change between them adds or omits a step."""
     asked_of = None if agents is None else sorted(agents)
     seen = await connection.rows("unowned_steps.look", *after, asked_of, limit)
     wanted = wanted_steps(seen)
