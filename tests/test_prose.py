@@ -22,17 +22,10 @@ WORDS = re.compile(
 )
 """Persons in place of processes, ``told`` and ``heard`` in place of the field's verbs (sent, received, reported,
 raised), and ``See X.`` in place of a docstring: that of a Protocol is inherited."""
+CODE = re.compile(r"``[^`]+``")
+"""Names of code within prose, which do not count."""
 MOST: dict[str, int] = {
     "showcase": 10,
-    "src/stepward": 10,
-    "src/stepward/agent": 10,
-    "src/stepward/cli": 10,
-    "src/stepward/client": 10,
-    "src/stepward/model": 10,
-    "src/stepward/scheduler": 10,
-    "src/stepward/store": 103,
-    "src/stepward/transport": 10,
-    "src/stepward/views": 20,
     "tests": 10,
     "tests/agent": 10,
     "tests/benchmarks": 10,
@@ -82,7 +75,7 @@ def _texts(source: str) -> Iterator[str]:
 
 
 def count(sources: Iterable[str]) -> int:
-    return sum(len(WORDS.findall(text)) for source in sources for text in _texts(source))
+    return sum(len(WORDS.findall(CODE.sub("``X``", text))) for source in sources for text in _texts(source))
 
 
 def _area(path: Path) -> str:
@@ -147,6 +140,7 @@ def test_no_folder_has_more_of_these_words_than_it_had() -> None:
         ("x = 1  # somebody else has it", 1),
         ('def f():\n    """See Process."""', 1),
         ('"""See `names.md` for the rule."""', 0),
+        ('"""Calls ``told`` with the reply."""', 0),
         ("nobody = 'told'", 0),
         ('"""Sends the reply, and raises TransportError."""', 0),
     ],

@@ -194,8 +194,8 @@ class App:
     def asgi(self, *, local_admin: bool = False, url: str | None = None) -> AsgiApplication:
         """The HTTP API and the console as an ASGI application, to mount in FastAPI or Starlette.
 
-        Whoever asks sends an API token or signs in. With ``local_admin`` everybody who reaches it under a name of
-        loopback is an admin. Browsers reach it at ``url``, if given: requests under another host are refused.
+        Clients send an API token or sign in. With ``local_admin`` every request under a name of loopback has the role
+        admin. Browsers reach it at ``url``, if given: requests under another host are refused.
         """
         return mounted(self.client, AccessRules(local_admin=local_admin, url=url))
 

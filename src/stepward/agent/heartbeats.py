@@ -1,4 +1,4 @@
-"""Heartbeats of the code at work: each keeps the lease on its request, and now and then its progress is told."""
+"""Heartbeats of running operations: each keeps the lease on its request, and reports progress at intervals."""
 
 from __future__ import annotations
 

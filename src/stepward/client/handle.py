@@ -146,13 +146,13 @@ class TaskHandle(Generic[R]):
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
     ) -> TaskState:
-        """Go on with a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
+        """Continue a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
-        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that maybe acted: ``"undo"`` them
-        first, or ``"did_not_happen"`` is your word; an edited input needs it while there are any. ``later`` says what
-        becomes of what the workflow did after it was told the failure: ``"undo"`` that first, or ``"keep"`` it; see
-        ``preview``. A task past its own complete-by needs a new ``complete_by``. Raises IllegalTransition with the
-        choices where one of them is missing.
+        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that may have been executed:
+        ``"undo"`` them first, or ``"did_not_happen"`` if you have checked that they were not; an edited input requires
+        it while there are any. ``later`` settles the steps that the workflow ran after it received the failure:
+        ``"undo"`` them first, or ``"keep"`` them; see ``preview``. A task past its own complete-by needs a new
+        ``complete_by``. Raises IllegalTransition with the choices where one of them is missing.
         """
         edited = None if isinstance(input, Unset) else encode(input, "edited input", limit=self._client.limit)
         words = {"doubt": one_of(Doubt, doubt, "doubt"), "later": one_of(Later, later, "later")}

@@ -90,7 +90,7 @@ class ClientSession:
         self._watcher = ChangeWatcher(opened.host, self.hints) if self.owns_store else None
 
     def acting_as(self, actor: str) -> ClientSession:
-        """This session in the name of somebody else, for the audit; it is open as long as this one."""
+        """This session under the name of another actor, for the audit; it closes with this one."""
         other = copy.copy(self)
         other.actor = actor
         return other

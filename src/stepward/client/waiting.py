@@ -23,7 +23,7 @@ class Endings:
         self._is_held: Callable[[str], bool] = lambda _uid: False
 
     def hear(self, is_held: Callable[[str], bool]) -> None:
-        """From now on ``is_held`` says which tasks a Scheduler of this process holds: their ends will be told."""
+        """Sets ``is_held``, which says which tasks a Scheduler of this process holds: it reports their ends itself."""
         self._is_held = is_held
 
     def is_held(self, uid: str) -> bool:

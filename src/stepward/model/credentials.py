@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class AccessRole(StrEnum):
-    """What a principal may do; whether payloads are shown to it is told apart."""
+    """The permissions of a principal; whether payloads are shown is a separate flag."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -16,7 +16,7 @@ class AccessRole(StrEnum):
 
 
 class CredentialKind(StrEnum):
-    """By what somebody proves who it is."""
+    """How a principal proves its identity."""
 
     TOKEN = "token"  # noqa: S105  no password
     """An API token, made by an admin."""

@@ -89,7 +89,7 @@ class Opening(Broker, Protocol):
     """A broker that is not connected yet."""
 
     async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """Connect; ``told`` is called with broadcasts, ``lost`` with queues that lost messages.
+        """Connects; ``told`` is called with broadcasts, ``lost`` with queues that lost messages.
 
         Raises SettingsError if another store than ``store`` has the application's name there, or TransportError.
         """

@@ -51,4 +51,4 @@ LOOKS: dict[str, Look] = {
     "ended": Look("-", Tone.QUIET),
     "dead": Look("✗", Tone.BAD),
 }
-"""By the word of the state."""
+"""By state."""

@@ -21,11 +21,11 @@ CONFLICT = 409
 LONGEST_WAIT = 86_400.0
 """Seconds: a ``Retry-After`` beyond is a mistake, and ignored."""
 LONGEST = 2_000
-"""Characters of a problem document that are told."""
+"""Most characters of a problem document that are kept in the error."""
 
 
 class ServiceProblem(msgspec.Struct):
-    """A problem document (RFC 9457), as far as people are told of it."""
+    """The fields of a problem document (RFC 9457) that are kept in the error."""
 
     title: str = ""
     detail: str = ""

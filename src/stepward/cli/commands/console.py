@@ -56,8 +56,8 @@ def console(
 ) -> None:
     """Serve the HTTP API and the web console.
 
-    On 127.0.0.1 whoever reaches it is an admin; anywhere else it needs TLS, or a proxy that ends it, and tokens or an
-    OpenID provider. ROLE may end in +payloads: inputs, outputs and errors are shown.
+    On 127.0.0.1 every user of this host has the role admin; on any other address it needs TLS, or a proxy that ends it,
+    and tokens or an OpenID provider. ROLE may end in +payloads: inputs, outputs and errors are shown.
     """
     check_extra("console")
     app = app_or_store(target or settings_for(None).store)

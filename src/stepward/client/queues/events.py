@@ -21,7 +21,7 @@ LONGEST_SEQUENCE = 20
 PAUSE = 0.5
 """Seconds between tries while the queue cannot be reached."""
 REFUSED_SECONDS = 5.0
-"""For how long a broker may refuse the queue before the reader is told: a Scheduler may be about to make it."""
+"""Seconds for which a broker may refuse the queue before the reader raises: a Scheduler may be about to create it."""
 
 
 class StatusEvent(Struct, frozen=True, kw_only=True):

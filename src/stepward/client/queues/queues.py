@@ -63,11 +63,11 @@ class Queues:
         await self._place.close()
 
     async def post(self, queue: str, data: Any, *, id: validation.Id | None = None, reply_to: str | None = None) -> str:
-        """Post what is to be done to a submission queue; returns the message's id once it is durable.
+        """Post a message to a submission queue; returns the message's id once it is durable.
 
-        The id becomes the task's; a message that is posted again under it is accepted once. Word of the task comes
-        to ``reply_to``, a private response queue. Raises Refused for what no submission would take, and for what is
-        too large for a broker; TransportError while the queue cannot be reached.
+        The id becomes the task's; a message that is posted again under it is accepted once. The task's status events
+        are sent to ``reply_to``, a private response queue. Raises Refused for a message that no submission accepts or
+        that is too large for a broker; TransportError while the queue cannot be reached.
         """
         self._check_entered()
         if not isinstance(queue, str) or not NAME.fullmatch(queue):
@@ -93,9 +93,10 @@ class Queues:
         return self._readers.open(validation.own_queue(queue, self._app))
 
     def watch(self, queue: str) -> StatusEvents:
-        """The same over its reader's shoulder: nothing is settled, and what the reader settled first is not seen.
+        """As ``events``, without settling: the reader's position stays, and events that the reader has settled are not
+        seen.
 
-        RabbitMQ shows what is told from then on.
+        On RabbitMQ only events that are sent from then on are seen.
         """
         self._check_entered()
         return StatusEvents(self._queues, validation.own_queue(queue, self._app), watches=True)

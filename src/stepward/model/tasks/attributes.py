@@ -18,7 +18,7 @@ ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,63}")
 MOST_ATTRIBUTES = 20
 LONGEST_ATTRIBUTE = 200
 LARGEST_NUMBER = 2.0**53
-"""Beyond that a number is no longer told from its neighbours."""
+"""Largest whole number that a float represents exactly."""
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 TIME = "time"
 """The key of an object that stands for an instant, in seconds since 1970."""

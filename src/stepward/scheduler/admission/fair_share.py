@@ -16,7 +16,7 @@ class Room(NamedTuple):
 
     requests: int
     is_barred: bool = False
-    """Less than it could: it is suspended, or its breaker is open. No operator need be told."""
+    """Whether it is reduced because the Agent is suspended or its breaker is open; no alert is raised then."""
 
 
 def room(capacity: int, standing: AgentStanding | None, others: Demands, me: str, now: float) -> Room:

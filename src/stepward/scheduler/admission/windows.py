@@ -13,7 +13,7 @@ LOCAL, TRANSACTIONS = "(local)", "(transactions)"
 """The pseudo-Agents whose windows bound plain local steps and transactional ones."""
 NO_AGENTS = frozenset({LOCAL, TRANSACTIONS})
 STARVED_AFTER = 30.0
-"""Seconds without any room for an Agent that steps wait for, before an operator is told."""
+"""Seconds without any window for an Agent that steps wait for, before an alert is raised."""
 LONGEST_LOOK = 10.0
 """Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
 NO_ROOM = Room(0)

@@ -22,7 +22,7 @@ from stepward.store.contract import Finish
 from stepward.threads import Threads
 
 OnReply = Callable[[Reply, float | None], None]
-"""Told the reply, and since when its outcome is committed already, if it is."""
+"""Called with the reply, and the instant of its commit if it is committed already."""
 Attempt = tuple[str, int, str, int]
 REFUSED = (Unrecoverable, InvalidArguments, InvalidPayload, PayloadTooLarge)
 BESIDE = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})

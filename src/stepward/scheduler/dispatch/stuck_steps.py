@@ -9,7 +9,7 @@ from stepward.events import Observers
 from stepward.model.messages.requests import Request
 
 MOST_TOLD = 10_000
-"""Attempts of which it is remembered that they were told."""
+"""Most attempts that are remembered as reported."""
 
 
 class StuckSteps:

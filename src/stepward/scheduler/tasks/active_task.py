@@ -102,7 +102,7 @@ class ActiveTask:
         """Set when the workflow asked for another run: what that run begins with."""
         # Whether a step was ever left to be finished from outside; the row's complete-by was compared with the steps.
         self.defers = self.is_bound = False
-        # Steps abandoned by this turn's change, whose Agents are to be told.
+        # Steps abandoned by this turn's change, whose requests are to be revoked.
         self.revoked: list[Step] = []
         self.replies: list[Reply] = []
         """Replies whose outcomes this turn's change records, to be processed again if it misses."""

@@ -16,7 +16,7 @@ def state_of(error: BaseException) -> str:
 
 
 def said(error: BaseException) -> str:
-    """What the driver said, in one line; SQLAlchemy adds statement and parameters to it, which nobody needs."""
+    """The driver's message in one line, without the statement and parameters that SQLAlchemy adds."""
     inner = getattr(error, "orig", None) or error
     lines = str(inner).strip().splitlines()
     return f"{type(inner).__name__}: {' '.join(lines[0].split()) if lines else 'no more'}"[:300]

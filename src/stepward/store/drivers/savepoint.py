@@ -20,7 +20,7 @@ def within_savepoint(work: Dialogue[T]) -> Dialogue[T]:
     except GeneratorExit:
         raise
     except BaseException:
-        # What went wrong first is what is told; a connection that is gone has nothing to roll back.
+        # The first error is raised; a lost connection has nothing to roll back.
         with contextlib.suppress(Exception):
             yield Ask(f"rollback to savepoint {NAME}")
             yield Ask(f"release savepoint {NAME}")

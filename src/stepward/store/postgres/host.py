@@ -29,6 +29,6 @@ class PostgresHost(HostVerbs):
         try:
             await super().register(instance, lease)
         except StoreUnavailable:
-            # Perhaps somebody stands still who has locked the seat, and nobody else is there to notice.
+            # A stalled session may have locked the leadership, with no other instance left to find it.
             await end_stalled(self._database.others)
             await super().register(instance, lease)

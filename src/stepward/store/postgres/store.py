@@ -79,7 +79,7 @@ class PostgresStore:
             clock=self._clock,
             ring=self._notifier.ring,
             changes=self._notifier,
-            # An open transaction keeps nobody out of the whole database.
+            # An open transaction does not lock the whole database.
             break_off=lambda: False,
             open_transaction=partial(transaction.opened, database, self._notifier),
             dialect=search_dialect(database.schema),

@@ -26,14 +26,14 @@ class PostgresSupervisor(SupervisorVerbs):
         try:
             return await super().lead(instance, lease)
         except StoreUnavailable:
-            # Perhaps somebody stands still who has locked the seat: then it is free at the next try.
+            # A stalled session may have locked the leadership: then it is free at the next try.
             with contextlib.suppress(StoreError):
                 await end_stalled(self._lane)
             raise
 
     async def fence(self, term: int) -> list[Instance]:
         """Fences lost instances, and forgets those dead for an hour that hold nothing."""
-        # Who stopped with an instance's row locked would keep everybody from declaring it dead.
+        # A session that stalls with an instance's row locked keeps the instance from being declared dead.
         await end_stalled(self._lane)
         return await super().fence(term)
 

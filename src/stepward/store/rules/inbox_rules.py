@@ -1,4 +1,4 @@
-"""What may wait in a task's inbox, and what a parent task is told when its directive moves nothing."""
+"""Which rows a task's inbox may hold, and what a parent receives when its directive moves nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_signals(task: Task, waiting: int, size: int, name: str) -> None:
 
 
 def mended_child_post(child: Task, step: Step) -> Post:
-    """What a parent is told of a child that was mended meanwhile."""
+    """The row that a parent receives for a child that was repaired meanwhile."""
     body = {"state": child.state, "output": _raw(child.output), "error": None}
     return Post(task=step.task, kind=InboxKind.CHILD, name=place_name(step), body=msgspec.json.encode(body))
 

@@ -24,7 +24,7 @@ def is_full(dead_letters: int, letter_bytes: int) -> bool:
 
 
 def dead_letter_alert(queue: str, reason: str, now: float, *, count: int, dropped: int, before: bytes = b"{}") -> Alert:
-    """The one alert on messages of a queue that nobody can use; ``before``: its details, which count on."""
+    """The alert on messages of a queue that cannot be processed, one per queue; ``before``: the details to add to."""
     known = msgspec.json.decode(before, type=dict[str, Any])
     count, dropped = known.get("count", 0) + count, known.get("dropped", 0) + dropped
     lost = f", of which {dropped:,} were not kept as there are too many" if dropped else ""

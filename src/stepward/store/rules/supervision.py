@@ -53,7 +53,7 @@ TRIED_AT_ONCE = 10_000
 
 
 def served(instance: Instance) -> list[str]:
-    """What an alert may have said that nobody serves: a Scheduler's workflows, an instance's Agents."""
+    """What an alert may have reported as unserved: a Scheduler's workflows, an instance's Agents."""
     return instance.serves if instance.role in (Role.SCHEDULER, Role.AGENT) else []
 
 

@@ -78,7 +78,7 @@ def held_tasks(changes: Sequence[Change]) -> set[str]:
 
 
 def is_owners(change: Change) -> bool:
-    """Whether the change is one that only the task's owner may make; anybody may post."""
+    """Whether only the task's owner may make the change; other processes may only post."""
     return bool(
         change.inserts
         or change.fills

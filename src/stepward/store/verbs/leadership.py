@@ -18,7 +18,7 @@ class Seat(NamedTuple):
 
 
 class Leadership:
-    """The seat as this store object knows it; a leader with half of its lease left asks nobody."""
+    """The leadership as this store object knows it; a leader with half of its lease left does not read it again."""
 
     def __init__(self, engine: VerbEngine) -> None:
         self._transactions = engine.others
@@ -38,9 +38,9 @@ class Leadership:
         return await connection.row("leadership.prove", term) is not None
 
     async def may_judge(self, connection: VerbConnection, term: int) -> bool:
-        """Whether ``term`` leads, by the same clock as when it was last asked for.
+        """Whether ``term`` leads, by the same clock as at the last renewal.
 
-        Who stood still meanwhile has an instant of a clock that is no more, or that nobody has renewed a lease by.
+        An instance that was paused meanwhile has an instant of an earlier clock, or one by which no lease was renewed.
         """
         sent = self._clock.read()
         row = await connection.row("leadership.prove", term)

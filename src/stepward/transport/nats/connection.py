@@ -112,9 +112,10 @@ class NatsConnection:
         )
 
     async def heed(self, client: Client, what: str, subject: str, since: float) -> None:
-        """Raise QueueRefused if the servers refused a subject since then: nothing answers what is told there.
+        """Raises QueueRefused if the servers refused a subject since then: a message that is published there gets no
+        answer.
 
-        A server tells of a refusal before it answers what it is asked next.
+        A server reports a refusal before it answers the next request.
         """
         with self.reaching(what):
             # The client writes a PING past what it has still to send: only the second one comes behind that.

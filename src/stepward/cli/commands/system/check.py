@@ -57,7 +57,7 @@ class Findings(Struct, kw_only=True):
 def check(target: str | None, as_json: bool, store: str | None) -> None:
     """Check settings, store, server and instances; exit 1 when something is wrong.
 
-    Open alerts, silent instances and live tasks that nobody serves are wrong too; warnings leave the exit code 0.
+    Open alerts, silent instances and live tasks that no instance serves are wrong too; warnings leave the exit code 0.
     With APP its workflows are compared with what the store has registered.
     """
     app = load_app(target) if target is not None else None

@@ -30,7 +30,7 @@ class StoreClock:
         self._asked_at = float("-inf")
         """When the latest answer was asked for, by the boot clock."""
         self._jumped_at = float("-inf")
-        """What the boot clock showed when the last jump was heard of."""
+        """The boot clock when the last jump was found."""
         self._jumped = 0.0
 
     def now(self) -> float:
@@ -42,7 +42,7 @@ class StoreClock:
         return self._jumped
 
     def is_old(self) -> bool:
-        """Whether nothing was heard for so long that somebody should ask."""
+        """Whether the last answer of the server is so old that its clock should be asked again."""
         return self._clock.boot() - self._asked_at > OLD_SECONDS
 
     def read(self) -> float:
@@ -52,7 +52,7 @@ class StoreClock:
     def heard(self, server: float, sent: float) -> None:
         """The server's clock showed ``server`` at some time after the boot clock showed ``sent``."""
         if sent < self._jumped_at:
-            # Asked before a jump was heard of, and perhaps answered before it: it would be a jump back.
+            # The query was sent before a jump was found, and may have been answered before it: it would be a jump back.
             return
         self._asked_at = max(self._asked_at, sent)
         boot = self._clock.boot()

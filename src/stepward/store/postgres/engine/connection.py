@@ -106,9 +106,9 @@ class Connection(VerbConnection):
     async def commits(self, work: Awaitable[T]) -> T:
         """The result of work that commits.
 
-        A caller that is cancelled or stops waiting does not break it off at the server: a commit that waits for a
-        standby would count as done there without it. The connection is dropped instead, and the server waits on. Raises
-        NotReplicated when somebody else has cut the wait short.
+        A caller that is cancelled or stops waiting does not cancel it at the server: a commit that waits for a standby
+        would then count as done without it. The connection is dropped instead, and the server waits on. Raises
+        NotReplicated when the wait was cut short by a cancel request.
         """
         doing = asyncio.ensure_future(work)
         self._commits = True
@@ -226,7 +226,7 @@ class Connection(VerbConnection):
 
     @property
     def usable(self) -> bool:
-        """Whether the connection stands and is clean, no transaction is open, and nobody has replaced its server."""
+        """Whether the connection is open and clean, without a transaction, and to the same server as before."""
         return not (self.raw.is_closed() or self.raw.is_in_transaction() or self.is_outdated or self.use)
 
     @property
@@ -260,5 +260,5 @@ class Connection(VerbConnection):
             self.use = Use.NONE
 
     def _warned(self, connection: Any, message: asyncpg.PostgresLogMessage) -> None:
-        """Heard before the answer: the driver tells one after the other."""
+        """Received before the answer: the driver delivers both in order."""
         self._is_cut_short |= getattr(message, "server_source_filename", None) == CUTS_WAITS

@@ -211,6 +211,6 @@ def _bounds(seconds: float) -> dict[str, str]:
         "statement_timeout": f"{seconds:g}s",
         "idle_in_transaction_session_timeout": f"{seconds:g}s",
         "tcp_user_timeout": f"{2 * STATEMENT_SECONDS:g}s",
-        # A role may be set to hear of errors alone: word of a commit that no standby has confirmed is a warning.
+        # A role may be set to receive errors only: a commit that no standby has confirmed is reported as a warning.
         "client_min_messages": "warning",
     }

@@ -35,7 +35,7 @@ BROKEN = (*LOST, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.Internal
 
 
 class NotReplicated(ConnectionError):
-    """Somebody cut short a commit's wait for a standby: it is done on the primary, and may be nowhere else."""
+    """The wait of a commit for a standby was cancelled: it is done on the primary, and may not be on a standby."""
 
     def __str__(self) -> str:
         return "the wait for a standby was cut short, so that the commit may be lost with the primary"
@@ -103,7 +103,7 @@ def translated(error: BaseException, place: str) -> StepwardError:
 
 
 def _on_the_way(error: BaseException, place: str) -> StoreUnavailable:
-    """What kept the server from being reached, or from being heard."""
+    """The error that kept the server from being reached, or its answer from being received."""
     if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
         return StoreUnavailable(
             f"store {place}: expected a primary, found none but standbys in recovery; wait, or name the primary"

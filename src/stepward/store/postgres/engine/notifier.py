@@ -20,7 +20,7 @@ RECONNECT_SECONDS = 1.0
 LAST_SECONDS = 1.0
 LISTEN_SECONDS = 4.0
 LOOK_SECONDS = 10.0
-"""Between two looks at how old the last word of the server's clock is, where nothing rings."""
+"""Seconds between two checks of the age of the server's clock while no notification arrives."""
 
 
 class Notifier:
@@ -40,7 +40,8 @@ class Notifier:
         self._wanted.set()
 
     def changed(self) -> bool:
-        """Whether another process rang since the last call, or may have while nothing could be heard."""
+        """Whether another process has notified since the last call, or may have while no notification could be
+        received."""
         heard = self._heard.is_set()
         self._heard.clear()
         return heard
@@ -49,7 +50,7 @@ class Notifier:
         await self._heard.wait()
 
     async def open(self) -> None:
-        """Listen from now on. Through a pooler nothing can be heard, and ringing still works."""
+        """Listens from now on. Through a pooler no notification is received, and sending still works."""
         await self._listen()
         self._keeping = asyncio.get_running_loop().create_task(self._keep())
 
@@ -130,7 +131,7 @@ class Notifier:
         clock.heard(shown, sent)
 
     async def _follow(self) -> None:
-        """Ask for the server's clock, as nothing that was done of late has told it."""
+        """Asks for the server's clock, because no recent answer has reported it."""
         if self._database.connector.pooled:
             await self._database.others.read(self._database.hear)
         elif self._connection is not None:

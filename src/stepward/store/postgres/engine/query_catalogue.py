@@ -33,7 +33,7 @@ SUPERVISION = {
         order by workflow, version, priority desc limit 1) as n)""",
     "served": """exists (select 1 from {schema}.instance as i
     where i.alive and i.role = 'scheduler' and i.serves::jsonb ? (t.workflow || '@' || t.version))""",
-    # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+    # Dead instances are kept for longer than such an alert waits, so that a restarted process raises none.
     "served_since": """exists (select 1 from {schema}.instance as i
     where (i.alive or i.dead_at > $1) and i.role = 'scheduler'
         and i.serves::jsonb ? (t.workflow || '@' || t.version))""",

@@ -1,4 +1,5 @@
-"""Work on connections of one purpose: retried where that is safe, never assumed done, told in plain words."""
+"""Transactions on the connections of one purpose: retried where that is safe, never assumed committed, with clear
+errors."""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ class Transactions:
 
     @contextmanager
     def _commits(self) -> Iterator[None]:
-        """Around what commits: when its answer is lost, nobody knows what became of it."""
+        """Wraps a commit: when its answer is lost, its outcome is unknown."""
         self._environment.failpoint("store.commit.before")
         try:
             yield

@@ -1,9 +1,9 @@
-"""Low watermarks of queues: how far each queue is surely empty, so that a look does not read what was deleted.
+"""Low watermarks of queues: a position below which a queue is surely empty, so that a read skips deleted messages.
 
-While somebody keeps an old snapshot open, deleted messages stay in the table and in its index, and every look at a
-queue would pass them all. Messages get ascending tokens, and are taken until ascending times: below a watermark nothing
-stands any more, and nothing comes, once all transactions have ended that wrote messages when the watermark was chosen.
-What begins to write later draws higher tokens.
+While an old snapshot is open, deleted messages stay in the table and in its index, and every read of a queue would pass
+them all. Messages get ascending tokens, and leases with ascending ends: below a watermark there is no message, and none
+is added, once all transactions have ended that had written messages when the watermark was chosen. Transactions that
+begin to write later draw higher tokens.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ CLOCKS_SECONDS = 10.0
 
 
 class Watermark(NamedTuple):
-    """No message of the queue that nobody has taken has this token or a lower one, and none is taken until this time or
-    an earlier one."""
+    """No message that is not taken has this token or a lower one, and no lease ends at this time or an earlier one."""
 
     token: int
     taken_until: float
@@ -105,7 +104,7 @@ class QueueWatermarks:
             return
         wanted, known.wanted = known.wanted, None
         ((token, taken_until),) = await connection.rows("messages.lowest", queue, *known.watermark)
-        # What stands there is not passed over, also what somebody is taking at this moment, who may roll back.
+        # Such a message is not skipped, even while another transaction takes it, which may roll back.
         if epoch == self._epoch:
             known.watermark = Watermark(
                 max(known.watermark.token, wanted.token if token is None else min(wanted.token, token - 1)),

@@ -108,7 +108,7 @@ def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
 
 
 def _counts(events: Telling | None) -> tuple[int | None, int | None]:
-    """How many events were told before, and are told now; None: the change tells nothing."""
+    """The number of events before and after the change; None: the change adds none."""
     return (None, None) if events is None else (events.told, events.told + len(events.bodies))
 
 

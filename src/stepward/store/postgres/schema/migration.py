@@ -1,7 +1,7 @@
-"""The way from an older store's tables to today's, on which programs of the version before go on working.
+"""Migration of an older store's tables, during which programs of the previous version continue to work.
 
-Each part of a migration is a transaction of its own that gives up soon where somebody holds what it has to lock, and is
-tried again later; indexes are made beside the work. One process at a time does it.
+Each part of a migration is a transaction of its own. It gives up soon if another session holds a lock that it needs,
+and is tried again later; indexes are created concurrently. One process at a time migrates.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def _rest(connection: Connection) -> None:
 
 
 async def _create(connection: Connection, app: str) -> None:
-    """Make the tables of a new store whole, in the open transaction: nobody works there yet."""
+    """Creates the tables of a new store, in the open transaction: no other process uses them yet."""
     await connection.run("set local statement_timeout = 0")
     if await connection.row("schema.find_schema", connection.schema) is None:
         await connection.run(versions.create_schema(connection.schema))

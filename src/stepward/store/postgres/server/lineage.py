@@ -24,13 +24,13 @@ TIMELINE_DIGITS = 8
 
 
 class Lineage:
-    """The newest primary that this store object has met or heard of."""
+    """The newest primary that this store object has connected to or learned of."""
 
     def __init__(self) -> None:
         self.newest: KnownPrimary | None = None
 
     def met(self, line: KnownPrimary | None) -> None:
-        """Remember a primary that is newer; one of another cluster, to which somebody has moved, begins anew."""
+        """Records a newer primary; one of another cluster, to which the store was moved, replaces the record."""
         if line is not None and not self.is_outdated(line):
             self.newest = line
 

@@ -13,7 +13,8 @@ STALLED_SECONDS = STATEMENT_SECONDS + ANSWER_SECONDS
 
 
 async def end_stalled(lane: Transactions) -> None:
-    """End them, so that the rows that they have locked are free; nobody else's, and none that only waits for us."""
+    """Terminates stalled sessions, so that their row locks are freed; no others, and none that only waits for this
+    process."""
     await lane.read(_end_stalled)
 
 

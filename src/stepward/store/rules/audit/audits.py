@@ -21,7 +21,7 @@ from stepward.store.rules.supervision import ACTOR
 MENDED = "stepward"
 """Who has seen to the alerts of a task that is mended, for the audit."""
 BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
-"""Alerts on what is not over when their task goes on: somebody must look outside, or serve what is not served."""
+"""Kinds of alerts that stay open when their task continues: they need an operator, or an instance that serves."""
 
 
 def signal_audit(task: Task, post: Post, actor: str) -> Audit:
@@ -70,12 +70,12 @@ def hang_audit(task: str, hangs: int, sender: str, where: str) -> Audit:
 
 
 def is_tried_again(task: Task, after: TaskState) -> bool:
-    """Whether a task whose code did not fit is tried again at once: it waits on as far as anybody is told."""
+    """Whether a task whose code did not match is tried again at once: for readers it is still waiting."""
     return task.state is TaskState.WAITING and after is TaskState.PENDING
 
 
 def is_mended(task: Task, after: TaskState) -> bool:
-    """Whether the task leaves ``error``: what was told of it is seen to."""
+    """Whether the task leaves ``error``, so that its alerts are acknowledged."""
     return task.state is TaskState.ERROR and after is not TaskState.ERROR
 
 
@@ -88,7 +88,7 @@ def settle_parameters(details: bytes, now: float) -> tuple[Any, ...]:
 
 
 def acknowledge_audit(number: int, actor: str) -> Audit:
-    """Somebody has seen to an alert."""
+    """The acknowledgement of an alert."""
     return Audit(actor=actor, act="acknowledge", details=b'{"alert":%d}' % number)
 
 
@@ -115,7 +115,7 @@ def purge_audit(actor: str, tasks: int, before: float) -> Audit:
 
 
 def credential_audit(actor: str, act: str, credential: Credential) -> Audit:
-    """A token was made or revoked, or somebody signed in or out; the secret is not told."""
+    """A token was created or revoked, or a person signed in or out; the secret is not included."""
     details: dict[str, Any] = {"id": credential.id, "name": credential.name, "role": credential.role}
     details["payloads"] = credential.payloads
     scope = {"workflows": credential.workflows, "labels": credential.labels}

@@ -169,7 +169,8 @@ def check_doubt(task: Task, directive: Directive, step: Step, found: Sequence[St
 
 
 def check_later(task: Task, directive: Directive, step: Step, acted: Sequence[Step]) -> None:
-    """Raise IllegalTransition, with the choices, where a repair would set aside what acted, and nobody said how."""
+    """Raises IllegalTransition, with the choices, where a repair would set aside executed steps without a choice for
+    them."""
     if acted and directive.later is None:
         names = ", ".join(each.key for each in acted)
         raise IllegalTransition(
@@ -180,7 +181,7 @@ def check_later(task: Task, directive: Directive, step: Step, acted: Sequence[St
 
 
 def check_mark(task: Task, step: Step | None, *, is_last: bool) -> Step:
-    """The step to be marked as done; ``is_last``: the workflow was told nothing after its result."""
+    """The step to be marked as done; ``is_last``: nothing was delivered to the workflow after its result."""
     if step is None:
         raise IllegalTransition(f"mark_done of task {task.id}: expected a step that failed, found none; name the step")
     is_last_done = step.state is StepState.COMPLETED and (is_last or is_taken_signal(step))

@@ -185,7 +185,7 @@ class RepairWork:
             self.write(step, replace(step, state=state, repeat_at=self._now, asked=LEFT_OPEN))
 
     def _is_taken_back(self, step: Step) -> bool:
-        """Whether it is undone, or its undo has begun: nobody may do it again under the same key."""
+        """Whether it is undone, or its undo has begun: it must not be undone again under the same key."""
         return step.state is StepState.UNDONE or (
             step.state is StepState.ABANDONED and (step.run, undo_key(step)) in self._keys
         )
@@ -248,7 +248,7 @@ class RepairWork:
 
 
 def _undo_of(step: Step) -> Step:
-    """The undo that the operator wants first; what it is told of the result is known when it begins."""
+    """The undo that the operator wants first; the result that it receives is known when it begins."""
     return replace(undo_step(step), input=NO_INPUT)
 
 

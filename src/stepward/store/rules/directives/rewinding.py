@@ -29,7 +29,7 @@ def named_step(task: Task, steps: Iterable[Step], directive: Directive) -> Step 
 
 
 def later_steps(task: Task, steps: Iterable[Step], step: Step) -> list[Step]:
-    """What the workflow asked for, or was told by the engine, only after it was told how ``step`` ended."""
+    """The steps that the workflow requested, or whose outcome it received, only after the outcome of ``step``."""
     if not is_replayed(task, step):
         return []
     live = replayed(steps, step)
@@ -73,14 +73,14 @@ def replayed(steps: Iterable[Step], step: Step) -> list[Step]:
 
 
 def is_repeated_with_it(task: Task, step: Step) -> bool:
-    """Whether it ran out of time and was never told to the workflow, or is an undo that failed."""
+    """Whether it ran out of time without its outcome being delivered, or is an undo that failed."""
     if step.state is not StepState.FAILED or step.set_aside_at is not None:
         return False
     return step.kind is StepKind.UNDO or (step.run == task.run and step.ordinal is None and step.in_doubt)
 
 
 def was_told_later(step: Step, than: Step) -> bool:
-    """Whether the workflow was told how ``step`` ended after it was told of ``than``."""
+    """Whether the outcome of ``step`` was delivered after that of ``than``."""
     return step.run == than.run and step.set_aside_at is None and (step.ordinal or 0) > (than.ordinal or 0)
 
 

@@ -20,7 +20,7 @@ MOST_REFUSALS = 100
 MOST_REFUSALS_EACH = 10
 """Of these, those of one task; a token that is not genuine is of none, and such ones share this many."""
 LONGEST_NAME = 300
-"""Characters of what a refused completion says of itself: nobody has checked it."""
+"""Most characters of the names in a refused completion, which are not verified."""
 REFUSALS_SECONDS = 3_600.0
 MANY_REFUSED = "refused_completions"
 """The kind of that alert, and where the store keeps the count of the hour."""
@@ -49,7 +49,7 @@ def settled(completion: Completion, step: Step) -> Completion:
 
 
 def overtaken(completion: Completion, task: Task) -> Refusal:
-    """Somebody ended or moved the attempt at this very moment."""
+    """The refusal when the attempt ended or moved at the same time."""
     message = f"completion of {completion.key} of task {task.id}: expected it to run, found it changed meanwhile"
     return Refusal(RefusalReason.OVER, message)
 

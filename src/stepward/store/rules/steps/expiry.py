@@ -1,7 +1,7 @@
-"""Looks for steps past their complete-by, at a bounded number of rows however many wait that nobody can decide.
+"""Reads steps past their complete-by, a bounded number of rows at a time, however many cannot be decided yet.
 
-Steps of tasks that are suspended, or have no owner, stay past their complete-by for as long as that lasts. So a look
-goes on where the last one ended, once among those that ran out since, and once around all the others.
+Steps of tasks that are suspended, or have no owner, stay past their complete-by as long as that lasts. So each read
+continues where the last one ended, once among newly expired steps, and once around all others.
 """
 
 from __future__ import annotations

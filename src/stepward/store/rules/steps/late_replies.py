@@ -58,7 +58,7 @@ def late_effect_alert(task: Task, reply: Reply) -> Alert:
 
 
 def denied_effect_alert(task: Task, reply: Reply) -> Alert:
-    """A success of an attempt of which a repair was told that it did not happen."""
+    """A success of an attempt that a repair had declared as not executed."""
     return Alert(
         kind="late_effect",
         task=task.uid,

@@ -121,7 +121,7 @@ class Database:
         await asyncio.sleep(every)
 
     def changed(self) -> bool:
-        """Whether another connection has committed since the last call; nobody knows while the file cannot be read."""
+        """Whether another connection has committed since the last call; False while the file cannot be read."""
         try:
             version = self._open().version()
         except apsw.Error:
@@ -141,9 +141,9 @@ class Database:
         self._second = self.connection = self._reader = None
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Run work that writes, when nobody here who came before waits; the loop goes round once at least.
+        """Runs work that writes, after the writers that came before in this process; the event loop runs at least once.
 
-        It is done without a wait in between, so that a cancellation never hides what was committed.
+        It runs without a wait in between, so that a cancellation never hides what was committed.
         """
         await asyncio.sleep(0)
         turn = self._open_turn()

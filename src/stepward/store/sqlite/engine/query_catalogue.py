@@ -23,7 +23,7 @@ SUPERVISION = {
     from first cross join stepward_task as t on t.rowid = first.id)""".format_map(FRAGMENTS),
     "served": """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
     where i.alive = 1 and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)""",
-    # The dead are kept for longer than any such alert waits: a process that is begun anew alarms nobody.
+    # Dead instances are kept for longer than such an alert waits, so that a restarted process raises none.
     "served_since": """exists (select 1 from stepward_instance as i cross join json_each(i.serves) as s
     where (i.alive = 1 or i.dead_at > ?1) and i.role = 'scheduler' and s.value = t.workflow || '@' || t.version)""",
     "alerted": """exists (select 1 from stepward_alert

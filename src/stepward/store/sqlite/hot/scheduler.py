@@ -57,7 +57,7 @@ class SqliteScheduler(SchedulerVerbs):
         return [rows.inbox_row(row) for row in found]
 
     async def note_progress(self, updates: Sequence[Progress]) -> set[tuple[str, int, str]]:
-        """Nobody else changes anything meanwhile."""
+        """Skips no step: no other transaction writes at the same time."""
         await self._transactions.batch(ask.change_each, "progress.note", progress_rows(updates, self.now()))
         return {(update.task, update.run, update.key) for update in updates}
 

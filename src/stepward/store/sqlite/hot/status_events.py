@@ -1,4 +1,5 @@
-"""Status events of a turn: put into their response queues if nobody else counted one since the task was read."""
+"""Status events of a turn, put into their response queues unless another process counted one since the task was
+read."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ Q = load_queries(__package__, "status_events.sql")
 
 
 def put(connection: Connection, events: Sequence[tuple[str, Telling]], now: float) -> None:
-    """Put the events of tasks, by uid. Raises Missed if somebody else put one in between."""
+    """Puts the events of tasks, by uid. Raises Missed if another process put one in between."""
     counts = [(uid, telling.told, telling.told + len(telling.bodies)) for uid, telling in events]
     if connection.change_many(Q["count"], counts) != len(counts):
         raise Missed(TOLD_BY_OTHERS)

@@ -62,7 +62,7 @@ class HostVerbs(VerbPart):
         alive = await self._engine.leases.single(leases.renew, instances, lease, reports, self._clock, ahead)
         if self._clock.jumped() != jumped:
             # By the clock as it is now these leases have ended already, or would go on for much longer than a lease.
-            # What was told of the host's clock was told by the store's as it was.
+            # The offset of the host's clock was measured by the store's clock before the jump.
             alive = await self._engine.leases.single(leases.renew, instances, lease, reports, self._clock, None)
         return alive
 

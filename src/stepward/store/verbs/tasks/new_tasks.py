@@ -46,7 +46,7 @@ async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, Ver
         return {}
     found = {row[0]: row for row in await connection.rows("submission.existing", ids)}
     if found:
-        # The caller is told that these tasks exist: they must not be less durable than its own commit.
+        # The result says that these tasks exist: they must not be less durable than this commit.
         await connection.follow_commits()
     return found
 
