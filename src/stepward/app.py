@@ -17,7 +17,7 @@ from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
@@ -31,7 +31,7 @@ from stepward.store.contract import Store
 from stepward.store.opening import open_store
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
-from stepward.supervisor.report import PassReport
+from stepward.supervisor.pass_report import PassReport
 from stepward.sync import SyncClient
 from stepward.telemetry.opening import observed
 from stepward.workflow.definition import Workflow

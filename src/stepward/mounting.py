@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepward.client import Client
 from stepward.errors import DeclarationError
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 
 if TYPE_CHECKING:

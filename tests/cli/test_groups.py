@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward.cli.processes.slots import FIRST_PAUSE, LONGEST_PAUSE, STARTS, STEADY_SECONDS, Slot, SlotEnd
+from stepward.cli.processes.restarts import FIRST_PAUSE, LONGEST_PAUSE, STARTS, STEADY_SECONDS, Slot, SlotEnd
 from tests.tiers import sampled
 
 from .conftest import SHOP, Stepward, one_line

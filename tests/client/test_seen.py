@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from stepward.client.queues.seen import TASKS_KEPT, WIDEST_GAP, EventsSeen
+from stepward.client.queues.deduplication import TASKS_KEPT, WIDEST_GAP, EventsSeen
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations([1, 2, 3, 4])))

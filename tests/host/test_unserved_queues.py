@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.host.queues.unserved_queues import LOOK_SECONDS, UNSERVED_SECONDS, UnservedQueues, UnservedTimes
 from stepward.store.contract import Transaction
 

@@ -11,7 +11,7 @@ import pytest
 
 from stepward.clock import SystemClock
 from stepward.events import Event, Observers
-from stepward.host.watchdog.blame import Blamed
+from stepward.host.watchdog.blocking_code import Blamed
 from stepward.host.watchdog.watchdog import EVERY, Watchdog
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from stepward import App, Client
 from stepward.client import session_of
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.access_rules import AccessRules
 from stepward.http.sign_in.openid import OpenIdProvider, OpenIdSettings
 from stepward.model.credentials import AccessRole
 from stepward.mounting import mounted

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from stepward import App, Client
 from stepward.cli.main import cli
 from stepward.errors import SettingsError
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.access_rules import AccessRules
 from stepward.http.start_rules import ListenAddress, StartPlan, access_rules
 
 EVERYWHERE = ("0.0.0.0", "::", "10.1.2.3", "example.org")

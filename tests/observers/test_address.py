@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.errors import AlertRefused, SettingsError
-from stepward.observers.address import addresses_of, resolve, target_of
+from stepward.observers.webhook_address import addresses_of, resolve, target_of
 
 
 def allowed(url: str, *found: str, allow_http: bool = False, private: tuple[str, ...] = ()) -> list[str]:

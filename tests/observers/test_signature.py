@@ -6,7 +6,7 @@ import pytest
 
 from stepward.errors import Refused
 from stepward.observers import verify
-from stepward.observers.signature import signed_headers
+from stepward.observers.webhook_signature import signed_headers
 
 # Key, message and signature as the specification's reference implementations have them in their tests.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -12,7 +12,7 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Event, Observers
-from stepward.host.queues.carrier import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
+from stepward.host.queues.row_forwarder import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Task
 from stepward.store.contract import StoredMessage

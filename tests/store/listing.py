@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.client.page import condition_of
+from stepward.client.task_pages import condition_of
 from stepward.model.records import Task
 from stepward.store.contract import Store, TaskSearch
 

@@ -11,7 +11,7 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.rabbitmq.requests.queues import RequestQueues
 
 HOUR = 3600.0

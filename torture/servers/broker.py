@@ -18,7 +18,7 @@ from aiormq.exceptions import ChannelNotFoundEntity
 from nats.js.errors import NotFoundError
 
 from servers import nats, rabbitmq
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 
 KINDS = ("nats", "rabbitmq")
 PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"

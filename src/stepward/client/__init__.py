@@ -4,7 +4,6 @@ from stepward.client.agents import AgentStatus
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle
-from stepward.client.page import Page
 from stepward.client.queues.events import StatusEvent, StatusEvents
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
@@ -13,6 +12,7 @@ from stepward.client.status import StepRecord, TaskStatus
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.submissions import Preparation
+from stepward.client.task_pages import Page
 from stepward.client.waiting import Endings
 
 __all__ = [

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
 from stepward.client.handle import R, TaskHandle
-from stepward.client.page import Page, condition_of, search_of
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
+from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.durations import Duration
 from stepward.errors import ScheduleNotFound
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule

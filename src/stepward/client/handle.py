@@ -8,10 +8,10 @@ import typing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
-from stepward.client.overdue import not_ended
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.validation import Id, deadline, one_of
+from stepward.client.wait_warnings import not_ended
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures

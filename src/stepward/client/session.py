@@ -9,14 +9,14 @@ from typing import Any
 
 from stepward.client.completion import Completions
 from stepward.client.handle import TaskHandle, actor
-from stepward.client.page import Page
 from stepward.client.queues.events import Readers
-from stepward.client.queues.places import queues_beside
+from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit
 from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
+from stepward.client.task_pages import Page
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.errors import Refused, TaskNotFound

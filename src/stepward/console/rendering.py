@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from stepward.console.filters import FILTERS, printable
+from stepward.console.template_filters import FILTERS, printable
 
 
 def make_templates() -> Environment:

@@ -10,12 +10,12 @@ from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
 from stepward.console.acts import bulk, system, task
-from stepward.console.guard import FormGuard
-from stepward.console.live import live
-from stepward.console.pages import errors, lists, now, task_list
+from stepward.console.form_tokens import FormGuard
+from stepward.console.live_updates import live
+from stepward.console.page_frame import Console
+from stepward.console.pages import errors, lists, overview, task_list
 from stepward.console.pages import task as task_pages
 from stepward.console.rendering import make_templates
-from stepward.console.shell import Console
 from stepward.http.static_files import static_routes
 
 STATIC = Path(__file__).parent / "static"
@@ -28,7 +28,7 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
     pages = Router(
         "/",
         route_handlers=[
-            now.now_page,
+            overview.now_page,
             task_list.tasks_page,
             task_list.find_page,
             task_pages.task_page,

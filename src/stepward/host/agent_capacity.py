@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.agents import AgentActors
+from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE
-from stepward.host.parts import Parts
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.messages.requests import request_queue
 from stepward.model.records import Instance, Role

@@ -6,8 +6,8 @@ import asyncio
 
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.runner import AgentRunner
+from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
-from stepward.host.parts import Parts, Roles
 from stepward.model.agents import AgentHealth
 from stepward.model.messages.tokens import KEY_BYTES, signer
 from stepward.model.records import Role

@@ -8,8 +8,8 @@ from functools import partial
 from stepward.clock import SystemClock
 from stepward.host.agent_capacity import AgentCapacity
 from stepward.host.agents import AgentActors
+from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
-from stepward.host.parts import Parts, Roles
 from stepward.host.queues.lost_requests import LostRequests
 from stepward.host.queues.refused_queues import RefusedQueueAlerts
 from stepward.host.queues.rejection_alerts import RejectionAlerts
@@ -31,7 +31,7 @@ from stepward.scheduler.scheduler import Scheduler
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Submitted
 from stepward.submission import Submitter
-from stepward.supervisor.report import PassReport
+from stepward.supervisor.pass_report import PassReport
 
 
 class Host:

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 from stepward.errors import StoreError
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Digest, Instance, Role
 

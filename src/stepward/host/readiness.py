@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepward.host.agents import AgentActors
+from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
-from stepward.host.parts import Parts, Roles
 from stepward.host.scheduler_actor import SchedulerActor
 from stepward.host.supervisor_actor import SupervisorActor
 from stepward.model.records import Role

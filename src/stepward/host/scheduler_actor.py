@@ -6,8 +6,8 @@ import asyncio
 
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
 from stepward.host.agent_capacity import AgentCapacity
+from stepward.host.assembly import Parts
 from stepward.host.leases import InstanceLeases
-from stepward.host.parts import Parts
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.workflow_digests import digests_of

@@ -6,7 +6,7 @@ import asyncio
 
 from stepward.client import Options, Preparation
 from stepward.errors import StoreUnusable
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from stepward.errors import StoreUnusable
+from stepward.host.assembly import Parts
 from stepward.host.leases import InstanceLeases
-from stepward.host.parts import Parts
 from stepward.host.supervisor_pace import SupervisorPace
 from stepward.model.records import Role
-from stepward.supervisor.report import PassReport
+from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.supervisor import Supervisor
 
 

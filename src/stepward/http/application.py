@@ -13,16 +13,16 @@ from litestar.types import ControllerRouterHandler, Receive, Scope, Send
 
 from stepward.http import health
 from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.access_rules import AccessRules
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.choke_point import ChokePoint, authorize
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
-from stepward.http.access.rules import AccessRules
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.addresses import API
-from stepward.http.api.description import describe_problems, openapi
+from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.streams import Streams
+from stepward.http.api.task_paths import API
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.metrics import Scrapes, metrics

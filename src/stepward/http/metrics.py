@@ -9,7 +9,7 @@ from litestar.datastructures import State
 
 from stepward.client import Client, session_of
 from stepward.http.access.permissions import Permission
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.telemetry.store_metrics import CONTENT_TYPE, exposition
 
 FRESH_SECONDS = 1.0

@@ -8,7 +8,7 @@ import signal
 
 import uvicorn
 
-from stepward.http.access.requests import HEADER_BYTES
+from stepward.http.access.incoming_request import HEADER_BYTES
 from stepward.http.asgi import AsgiApplication
 from stepward.http.start_rules import StartPlan
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from stepward.errors import SettingsError
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.access_rules import AccessRules
 
 
 class ListenAddress(Struct, frozen=True, kw_only=True):

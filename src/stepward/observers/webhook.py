@@ -19,8 +19,8 @@ from typing import Any
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused, InvalidPayload
 from stepward.model.records import Alert
-from stepward.observers.address import Resolve, WebhookTarget, addresses_of, resolve, target_of
-from stepward.observers.signature import key_of, signed_headers
+from stepward.observers.webhook_address import Resolve, WebhookTarget, addresses_of, resolve, target_of
+from stepward.observers.webhook_signature import key_of, signed_headers
 from stepward.payload import decode, encode
 
 TIMEOUT = 10.0

@@ -23,7 +23,7 @@ from stepward.supervisor.archive import Archive, folder_archive
 from stepward.supervisor.due_schedules import tasks_of
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
 from stepward.supervisor.mixed_code import MixedCode
-from stepward.supervisor.report import PassReport
+from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
 from stepward.supervisor.standbys import Standbys
 

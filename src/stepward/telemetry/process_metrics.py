@@ -9,7 +9,7 @@ from prometheus_client.metrics_core import Metric
 
 from stepward.events import Event
 from stepward.model.states import TASK_ENDS
-from stepward.telemetry.series import ROWS, Counter, Histogram
+from stepward.telemetry.counters import ROWS, Counter, Histogram
 
 MOST_RUNNING = 200_000
 """Most running steps whose start is remembered; beyond that the durations of the oldest are not measured."""

@@ -15,7 +15,7 @@ from stepward.model.messages.seal import Seal
 from stepward.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
-from stepward.transport.broker.names import BrokerNames, names_at
+from stepward.transport.broker.queue_names import BrokerNames, names_at
 from stepward.transport.contract import Lost
 from stepward.transport.queues.broker_backend import QueueBackend
 from stepward.transport.queues.broker_queues import BrokerQueues

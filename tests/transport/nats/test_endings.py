@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.nats.address import nats_address
 from stepward.transport.nats.connection import NatsConnection
 

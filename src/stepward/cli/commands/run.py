@@ -15,7 +15,7 @@ from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
 from stepward.cli.processes.serving import EVERY_ACTOR, Actors, serve, serve_tethered
 from stepward.errors import DeclarationError, SettingsError, StepwardError
-from stepward.supervisor.report import PassReport
+from stepward.supervisor.pass_report import PassReport
 
 app_argument = click.argument("target", metavar="APP")
 metrics_option = click.option(

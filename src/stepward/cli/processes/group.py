@@ -12,9 +12,9 @@ from stepward import durations
 from stepward.app import App
 from stepward.cli.failures import DONE, FAILED, Silent, complain
 from stepward.cli.processes.child import Child
+from stepward.cli.processes.restarts import Slot, SlotEnd
 from stepward.cli.processes.serving import EVERY_ACTOR, header, patience, say, say_draining
 from stepward.cli.processes.signals import SIGNALLED, ProcessSignals
-from stepward.cli.processes.slots import Slot, SlotEnd
 from stepward.clock import Clock
 
 MOST_PROCESSES = 64

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.client.queues.seen import EventsSeen
+from stepward.client.queues.deduplication import EventsSeen
 from stepward.errors import InvalidPayload, QueueRefused, TransportError
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.transport.queues.contract import AppQueues, Stored

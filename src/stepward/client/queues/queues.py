@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from stepward.client.queues.events import Readers, StatusEvents
-from stepward.client.queues.places import place_of
+from stepward.client.queues.queue_backends import place_of
 from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.errors import Refused

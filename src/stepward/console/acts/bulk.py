@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from stepward.client import TaskHandle, refusal, session_of
 from stepward.console.acts.form import STALE, SentForm, sent_form
-from stepward.console.guard import task_version
-from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.console.form_tokens import task_version
+from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.errors import InvalidArguments, Refused
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive

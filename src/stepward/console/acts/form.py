@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from stepward.console.guard import FormGuard
-from stepward.console.shell import PageRequest
+from stepward.console.form_tokens import FormGuard
+from stepward.console.page_frame import PageRequest
 from stepward.errors import InvalidArguments
 from stepward.http.access.principals import Principal
 from stepward.http.problems import HttpRefusal

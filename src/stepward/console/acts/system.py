@@ -6,11 +6,11 @@ from litestar import post
 from litestar.response import Redirect
 
 from stepward.console.acts.form import SentForm, sent_form
-from stepward.console.guard import listed_version
-from stepward.console.shell import PageRequest, SharedConsole, root_of
+from stepward.console.form_tokens import listed_version
+from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
 

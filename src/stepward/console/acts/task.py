@@ -7,14 +7,14 @@ from litestar.response import Redirect
 
 from stepward.client import UNSET, session_of
 from stepward.console.acts.form import SentForm, sent_form
-from stepward.console.filters import task_href
-from stepward.console.guard import task_version
-from stepward.console.shell import PageRequest, SharedConsole, root_of
+from stepward.console.form_tokens import task_version
+from stepward.console.page_frame import PageRequest, SharedConsole, root_of
+from stepward.console.template_filters import task_href
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import FoundTask
-from stepward.http.api.addresses import PathId, task_id_of
-from stepward.http.injected import RequestClient
+from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.dependencies import RequestClient
 
 VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume"})
 

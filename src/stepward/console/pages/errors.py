@@ -11,7 +11,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.types import ExceptionHandlersMap
 
-from stepward.console.shell import Console
+from stepward.console.page_frame import Console
 from stepward.errors import StepwardError
 from stepward.http.problems import HttpRefusal, status_of
 

@@ -8,11 +8,11 @@ from typing import Any
 from litestar import get
 
 from stepward.client.agents import AgentState, is_apart, is_silent
-from stepward.console.guard import listed_version
-from stepward.console.pages.now import agent_tone
-from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.console.form_tokens import listed_version
+from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
+from stepward.console.pages.overview import agent_tone
 from stepward.http.access.permissions import Permission
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.model.records import Role
 from stepward.views.agents import state_of
 from stepward.views.alert_kinds import meaning_of

@@ -12,15 +12,15 @@ from msgspec import Struct
 
 from stepward.client import Client, TaskStatus, session_of
 from stepward.client.status import step_record
-from stepward.console.guard import task_version
-from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.console.form_tokens import task_version
+from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.timeline.axis import axis_of
 from stepward.console.timeline.drawing import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.addresses import PathId, task_id_of
-from stepward.http.injected import RequestClient
+from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.dependencies import RequestClient
 from stepward.model.effects import child_id
 from stepward.model.plan import Plan
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
@@ -31,7 +31,7 @@ from stepward.views.actions.choices import Choice
 from stepward.views.actions.next_actions import next_actions
 from stepward.views.graph import drawn
 from stepward.views.reasons.cause import Cause, cause_of
-from stepward.views.reasons.hindrances import Hindrance, hindrances
+from stepward.views.reasons.task_hindrances import Hindrance, hindrances
 from stepward.views.relatives import Family, family
 from stepward.views.steps import outcome_of
 from stepward.views.tasks import failures_of, stage_of

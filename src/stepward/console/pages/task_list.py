@@ -10,12 +10,12 @@ from litestar.response import Redirect
 from msgspec import Struct
 
 from stepward.client import TaskStatus
-from stepward.console.filters import task_href
-from stepward.console.shell import PageRequest, PageResponse, SharedConsole, root_of
+from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
+from stepward.console.template_filters import task_href
 from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import FoundPage
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.views.tasks import note_of
 
 PAGE = 50

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 
 from stepward.errors import StoreError, TransportError
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.host.queues.relay import carrier_of
 from stepward.model.messages.requests import Request, reply_queue, request_queue
 from stepward.model.states import StepKind

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from stepward.errors import StoreError
 from stepward.events import Event
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.messages.requests import reply_queue
 from stepward.model.records import Alert
 from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED

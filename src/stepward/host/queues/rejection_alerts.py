@@ -6,7 +6,7 @@ import asyncio
 
 from stepward.errors import StoreError
 from stepward.events import Event
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.records import Alert
 from stepward.transport.broker.rejections import REJECTED
 

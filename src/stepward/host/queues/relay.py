@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from zlib import crc32
 
 from stepward.errors import QueueRefused, StoreError, StoreUnusable, TransportError
-from stepward.host.parts import Parts, Roles
-from stepward.host.queues.carrier import Carrier, Outlet
+from stepward.host.assembly import Parts, Roles
 from stepward.host.queues.returned_messages import ReturnedMessages
+from stepward.host.queues.row_forwarder import Carrier, Outlet
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
 from stepward.model.records import Instance, Role

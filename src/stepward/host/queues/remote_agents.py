@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 
 from stepward.errors import StoreError
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from stepward.errors import StoreError, TransportError
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.model.messages.requests import reply_queue
 from stepward.model.records import Role
 

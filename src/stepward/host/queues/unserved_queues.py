@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import msgspec
 
 from stepward.errors import StoreError, TransportError
-from stepward.host.parts import Parts
+from stepward.host.assembly import Parts
 from stepward.host.queues.relay import carrier_of
 from stepward.model.messages.requests import submission_queue
 from stepward.model.records import Alert, Instance, Role

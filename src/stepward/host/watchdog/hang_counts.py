@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from stepward.host.parts import Parts
-from stepward.host.watchdog.blame import Blamed
+from stepward.host.assembly import Parts
+from stepward.host.watchdog.blocking_code import Blamed
 from stepward.store.opening import open_store
 
 

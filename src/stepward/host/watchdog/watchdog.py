@@ -17,7 +17,7 @@ from types import FrameType
 from stepward.clock import Clock
 from stepward.durations import text
 from stepward.events import Observers
-from stepward.host.watchdog.blame import Blamed, blame, is_debugged
+from stepward.host.watchdog.blocking_code import Blamed, blame, is_debugged
 from stepward.host.watchdog.os_timer import OsTimer, interrupted
 from stepward.interrupts import end_at_once
 

@@ -15,11 +15,11 @@ from litestar.handlers import BaseRouteHandler
 from litestar.types import ASGIApp, Message, Receive, Send
 
 from stepward.http.access.access_audit import AccessAudit
-from stepward.http.access.body import RequestBody
+from stepward.http.access.access_rules import AccessRules
+from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import LOCAL, Principal, SignIn
-from stepward.http.access.requests import IncomingRequest
-from stepward.http.access.rules import AccessRules
+from stepward.http.access.request_body import RequestBody
 from stepward.http.problems import PROBLEM_JSON, HttpRefusal, encoded, problem_of
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskStatus, client_on, session_of
 from stepward.client.completion import UNREADABLE
-from stepward.client.page import NEWEST, condition_of, search_of
+from stepward.client.task_pages import NEWEST, condition_of, search_of
 from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.events import Hints
 from stepward.http.access.access_audit import AccessAudit
-from stepward.http.access.hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
+from stepward.http.access.payload_hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
 from stepward.http.access.principals import Principal, TaskScope
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token

@@ -12,7 +12,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.resources import AlertResource, AuditResource, DeadLetterResource, resource
 from stepward.http.api.tasks import LIMIT, MOST, Limit
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
 

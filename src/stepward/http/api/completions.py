@@ -9,7 +9,7 @@ from litestar.params import Body
 from msgspec import UNSET, Struct, UnsetType
 
 from stepward.http.access.permissions import Permission
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import acts, alerts, completions, streams, submitting, system, tasks
+from stepward.http.api import alerts, completions, streams, submissions, system, task_acts, tasks
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_tasks,
-    submitting.submit_task,
+    submissions.submit_task,
     tasks.show_task,
     tasks.list_steps,
     tasks.list_acts,
     tasks.show_history,
     streams.follow_task,
-    acts.preview_repair,
-    acts.cancel_task,
-    acts.undo_task,
-    acts.suspend_task,
-    acts.resume_task,
-    acts.resubmit_task,
-    acts.mark_step_done,
-    acts.signal_task,
+    task_acts.preview_repair,
+    task_acts.cancel_task,
+    task_acts.undo_task,
+    task_acts.suspend_task,
+    task_acts.resume_task,
+    task_acts.resubmit_task,
+    task_acts.mark_step_done,
+    task_acts.signal_task,
     completions.complete_step,
     system.show_principal,
     system.list_agents,

@@ -12,7 +12,7 @@ from stepward.client import Client
 from stepward.client.agents import AgentState
 from stepward.http.access.permissions import Permission
 from stepward.http.api.resources import AgentResource, InstanceResource, ScheduleResource, resource
-from stepward.http.injected import RequestClient, RequestPrincipal
+from stepward.http.dependencies import RequestClient, RequestPrincipal
 from stepward.http.problems import HttpRefusal
 
 

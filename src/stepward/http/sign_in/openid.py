@@ -20,7 +20,7 @@ from joserfc.jwk import KeySet
 from msgspec import Struct
 
 from stepward.errors import SettingsError
-from stepward.http.access.rules import LOOPBACK_NAMES
+from stepward.http.access.access_rules import LOOPBACK_NAMES
 from stepward.http.problems import HttpRefusal
 from stepward.model.credentials import AccessRole
 

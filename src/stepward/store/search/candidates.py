@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stepward.model.states import TaskState
+from stepward.store.search.condition_sql import ValueTest, after, named, value_tests
 from stepward.store.search.conditions import AnyOf, Comparison, Condition, Operator, conjuncts
 from stepward.store.search.dialect import SearchDialect, SqlValues
 from stepward.store.search.fields import SearchField
-from stepward.store.search.sql import ValueTest, after, named, value_tests
 
 TASK_KEY = ("t.created_at", "t.uid")
 ROW_KEY = ("f.created_at", "f.task")

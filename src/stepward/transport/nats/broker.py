@@ -12,12 +12,12 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.consumer import Consumer
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.claim import claim
 from stepward.transport.nats.connection import NatsConnection
-from stepward.transport.nats.requests.source import NatsSource
+from stepward.transport.nats.requests.consumer import NatsSource
 from stepward.transport.nats.requests.stream import Stream
 
 MOST_ADOPTED = 10_000

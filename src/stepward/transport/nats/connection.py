@@ -16,11 +16,11 @@ from nats.errors import Error as NatsError
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 from stepward.transport.nats.address import NatsAddress
-from stepward.transport.nats.encrypted import EncryptedClient
+from stepward.transport.nats.encrypted_client import EncryptedClient
 from stepward.transport.nats.login import login_of
 from stepward.transport.nats.refusals import PERMISSIONS, SUBSCRIBES, advice, refusal
 

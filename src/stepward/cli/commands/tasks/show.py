@@ -28,7 +28,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.views.actions.next_actions import next_actions
 from stepward.views.printable import clean
-from stepward.views.reasons.hindrances import Hindrance, hindrances
+from stepward.views.reasons.task_hindrances import Hindrance, hindrances
 from stepward.views.relatives import family
 from stepward.views.tasks import failures_of, stage_of
 from stepward.views.times import full, took

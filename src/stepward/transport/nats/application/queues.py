@@ -9,7 +9,7 @@ from nats.js.api import RetentionPolicy
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.application.response_queue import NatsReading
 from stepward.transport.nats.application.streams import AppStream

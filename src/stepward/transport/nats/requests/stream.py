@@ -26,7 +26,7 @@ from nats.js.errors import NoStreamResponseError, NotFoundError
 from stepward.errors import QueueRefused, TransportError
 from stepward.model.messages.requests import request_queue
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.nats.connection import NatsConnection
 
 DAY = 86_400.0

@@ -14,7 +14,7 @@ from aiormq.exceptions import ChannelAccessRefused
 from stepward.clock import Environment
 from stepward.model.messages.requests import reply_queue
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.names import BrokerNames
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.wire.wire_events import BATCH

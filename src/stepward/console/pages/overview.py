@@ -8,10 +8,10 @@ from litestar import get
 
 from stepward.client import AgentStatus, session_of
 from stepward.client.agents import AgentState, is_silent
-from stepward.console.flow import SECONDS, flow_chart, flow_since
-from stepward.console.shell import PageRequest, PageResponse, SharedConsole
+from stepward.console.flow_chart import SECONDS, flow_chart, flow_since
+from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.views.agents import state_of
 

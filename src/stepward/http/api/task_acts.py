@@ -12,10 +12,10 @@ from stepward.client import UNSET as NOT_GIVEN
 from stepward.client import RepairPreview, TaskHandle
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.addresses import PathId, task_id_of
-from stepward.http.api.durations import instant_or_duration
 from stepward.http.api.etags import check_unchanged
-from stepward.http.injected import RequestClient
+from stepward.http.api.instants import instant_or_duration
+from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.store.contract import Doubt, Later
 

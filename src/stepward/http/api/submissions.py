@@ -11,11 +11,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 from stepward.errors import TaskEnded
 from stepward.http.access.permissions import Permission
-from stepward.http.api.addresses import task_path
-from stepward.http.api.durations import instant_or_duration
+from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.resources import TaskDetail
+from stepward.http.api.task_paths import task_path
 from stepward.http.api.tasks import answer_of
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
 MOST_WAIT_SECONDS = 60

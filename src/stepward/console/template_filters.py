@@ -14,7 +14,7 @@ from stepward.store.contract import MOST_COUNTED
 from stepward.views.actions.acts import NAMES
 from stepward.views.alerts import message_of
 from stepward.views.printable import clean
-from stepward.views.signs import LOOKS, Look, Tone
+from stepward.views.state_signs import LOOKS, Look, Tone
 from stepward.views.times import NOTHING, clock, instant, relative, took
 
 LONGEST_PAYLOAD = 20_000

@@ -8,13 +8,13 @@ from litestar import get
 from litestar.datastructures import State
 from litestar.response import ServerSentEvent, ServerSentEventMessage
 
-from stepward.console.pulse import news
+from stepward.console.change_notifications import news
 from stepward.errors import StepwardError
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.streams import MOST_STREAMS, Streams
-from stepward.http.injected import RequestClient
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
 RETRY_MILLISECONDS = 3_000
