@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, contextmanager
 from benchmarks.application import make_app, one, ten, two
 from benchmarks.draining import PROCESSED
 from benchmarks.loads import STEPS, median
-from benchmarks.looking import once, until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once, until
 from benchmarks.workers import worker
 from servers import nats, rabbitmq
 from stepward import Client

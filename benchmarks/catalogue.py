@@ -8,14 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import brokers, costs, measures, memory, processes, queues
-from benchmarks.clicking import clicking
+from benchmarks import brokers, measures, memory, postgres_costs, processes, queues
+from benchmarks.browser_latency import clicking
 from benchmarks.draining import draining
 from benchmarks.peers import DBOS
-from benchmarks.places import Place, PostgresBench, SqlitePlace
 from benchmarks.report import Target, Targets
 from benchmarks.safeguards import safeguards
-from benchmarks.supervising import supervising
+from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
+from benchmarks.supervisor_passes import supervising
 from benchmarks.takeover import takeover, takeover_of_one_of_four
 from servers.postgres import running
 
@@ -96,7 +96,7 @@ POSTGRESQL = Catalogue(
         "throughput": measures.throughput,
         "draining": draining,
         "latency": measures.latency,
-        "costs": costs.costs,
+        "costs": postgres_costs.costs,
         "two schedulers": processes.two_schedulers,
         "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from benchmarks.application import make_app, one
 from benchmarks.loads import median, ratio
-from benchmarks.looking import once, until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once, until
 
 TASKS = 10_000
 ROUNDS = 3

@@ -8,7 +8,7 @@ import time
 from benchmarks.application import make_app, ten, waiting
 from benchmarks.floor import floor
 from benchmarks.loads import AT_ONCE, STEPS, alone, concurrently, median, ratio, run_ten_steps
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
 from stepward.clock import Environment
 from stepward.store.postgres.store import PostgresStore
 from stepward.store.sqlite.store import SqliteStore

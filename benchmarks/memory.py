@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from benchmarks.application import make_app, waiting
-from benchmarks.looking import until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import until
 from stepward import App
 
 WAITING = 100_000

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from benchmarks.application import make_app, ten, two
 from benchmarks.draining import PROCESSED
 from benchmarks.loads import AT_ONCE, STEPS, median, ratio
-from benchmarks.looking import once, until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once, until
 from benchmarks.workers import Worker, workers
 
 ROUNDS = 5

@@ -12,8 +12,8 @@ import msgspec
 
 from benchmarks.application import make_app, ten
 from benchmarks.loads import STEPS, median, ratio, run_ten_steps
-from benchmarks.looking import once, until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once, until
 from stepward import Accepted, App, Message, Queues
 from stepward.store.address import is_postgres
 from stepward.store.contract import Transaction

@@ -15,7 +15,7 @@ import asyncpg
 
 from benchmarks.application import act, make_app, service, ten
 from benchmarks.loads import AT_ONCE, concurrently, ratio
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
 from servers import nats
 from stepward import App, Client, payload, step, workflow
 from stepward.client.submitting import validation

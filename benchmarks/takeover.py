@@ -6,8 +6,8 @@ import time
 
 from benchmarks.application import half, make_app
 from benchmarks.draining import PROCESSED
-from benchmarks.looking import until
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import until
 from benchmarks.workers import worker, workers
 
 TASKS = 10_000

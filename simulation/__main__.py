@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from simulation.corpus import Corpus
-from simulation.cut import CALM, WHOLE, Cut
 from simulation.planted_bugs.bugs import BUGS, planted
+from simulation.reduction import CALM, WHOLE, Cut
 from simulation.run import Result, run_seed
 
 CHUNK = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from simulation.random_programs.laboratory import Experiment
+from simulation.random_programs.program_clients import Experiment
 from stepward.model.states import TaskState
 
 SEEDS = "seeds.txt"

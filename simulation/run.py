@@ -14,7 +14,6 @@ from unittest.mock import patch
 
 from simulation.application import approvals, orders, workload
 from simulation.application.workload import ENOUGH
-from simulation.cut import WHOLE, Cut, CutParts
 from simulation.environment.fence import real_world_forbidden
 from simulation.environment.loop import BrokenOff, SimulationLoop, Stalled
 from simulation.environment.nemesis import Nemesis
@@ -22,12 +21,13 @@ from simulation.environment.world import PROGRAMS, World
 from simulation.invariants.history import TaskRow, watched
 from simulation.invariants.replays import Replays
 from simulation.invariants.verdict import SeedVerdict
-from simulation.people.floods import Flood
-from simulation.people.menders import Menders
 from simulation.people.people import People
-from simulation.people.posting import Posting
+from simulation.people.queue_posters import Posting
+from simulation.people.repairs import Menders
+from simulation.people.signal_floods import Flood
 from simulation.random_programs import programs
-from simulation.random_programs.laboratory import Experiment, Laboratory
+from simulation.random_programs.program_clients import Experiment, Laboratory
+from simulation.reduction import WHOLE, Cut, CutParts
 from simulation.trace import FLAG_TURNED
 from stepward.errors import StoreError, TransportError
 from stepward.host import Roles

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from simulation.cut import WHOLE, Cut
 from simulation.planted_bugs.bugs import BUGS, planted
+from simulation.reduction import WHOLE, Cut
 from simulation.run import Result, run_seed
 
 SALTS = 4

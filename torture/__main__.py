@@ -13,10 +13,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from torture import report
-from torture.ending import Ending
 from torture.run import TorturePlan, torture
 from torture.servers.broker import KINDS, chosen
 from torture.servers.cluster import clustered
+from torture.signals import Ending
 
 MINUTE = 60.0
 LONGEST_SEED = 18

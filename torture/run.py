@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 
 from torture import report
+from torture.application.deployment import ApplicationSide, Side
 from torture.application.load import Load
-from torture.application.side import ApplicationSide, Side
 from torture.books import Records
 from torture.faults.clock_faults import ClockFaults
 from torture.faults.faults import TortureFaults
+from torture.faults.foreign_store import Trespassers
 from torture.faults.intruder import Intruder
 from torture.faults.migrations import Migrations
 from torture.faults.snapshots import Snapshots
-from torture.faults.trespass import Trespassers
 from torture.faults.versions import BEFORE, NEWEST, Known
 from torture.servers.broker import TorturedBroker, brokering
 from torture.servers.cluster import PostgresPair

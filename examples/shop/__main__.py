@@ -19,8 +19,8 @@ from examples.shop.processes.ports import Ports, ports_of
 from examples.shop.processes.premises import Premises
 from examples.shop.processes.stage import DemoStage, stage_of
 from examples.shop.sign import sign, word_of
-from servers.keeper.broker_standing import BrokerStanding
-from servers.keeper.pair_standing import Standing
+from servers.keeper.broker_state import BrokerStanding
+from servers.keeper.pair_state import Standing
 from servers.keeper.process import ProcessDied
 from servers.keeper.programs import ProgramMissing, check_programs
 from servers.tether import listen, until

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from examples.shop.processes.premises import Premises
 from servers.keeper.broker_process import BrokerProcess
-from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.broker_state import BrokerStanding
 from servers.keeper.pair_process import PairProcess
-from servers.keeper.pair_standing import Standing
+from servers.keeper.pair_state import Standing
 from servers.keeper.process import Process
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.broker_state import BrokerStanding
 from servers.keeper.process import Upkeep
-from servers.keeper.telling import TellingProcess
+from servers.keeper.state_reports import TellingProcess
 from servers.keeper.transports import TransportKind
 from servers.ports import free_port
 

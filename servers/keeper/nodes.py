@@ -8,8 +8,8 @@ from typing import Protocol
 
 import msgspec
 
-from servers.keeper.broker_standing import BrokerServer, BrokerStanding
-from servers.keeper.ends import ended
+from servers.keeper.broker_state import BrokerServer, BrokerStanding
+from servers.keeper.process_end import ended
 
 
 class Kept(Protocol):

@@ -6,8 +6,8 @@ import asyncio
 
 import msgspec
 
-from servers.keeper.ends import ended
-from servers.keeper.pair_standing import DATABASE, ClusterMember, Standing
+from servers.keeper.pair_state import DATABASE, ClusterMember, Standing
+from servers.keeper.process_end import ended
 from servers.postgres import Pair, Server
 
 

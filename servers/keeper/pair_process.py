@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from servers.keeper.pair_standing import DATABASE, Standing
+from servers.keeper.pair_state import DATABASE, Standing
 from servers.keeper.process import Upkeep
-from servers.keeper.telling import TellingProcess
+from servers.keeper.state_reports import TellingProcess
 from servers.ports import free_port
 
 USER = "postgres"

@@ -14,7 +14,7 @@ from typing import Protocol
 from nats.aio.client import Client as NatsClient
 
 from servers.keeper.broker_process import BrokerProcess
-from servers.keeper.broker_standing import BrokerServer
+from servers.keeper.broker_state import BrokerServer
 from servers.keeper.transports import TransportKind
 from showcase.faults import nats, rabbitmq
 from showcase.faults.flight import in_flight

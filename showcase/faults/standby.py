@@ -10,7 +10,7 @@ import asyncpg
 
 from examples.orders.database import OrderState
 from servers.keeper.pair_process import USER
-from servers.keeper.pair_standing import DATABASE, ClusterMember, Standing
+from servers.keeper.pair_state import DATABASE, ClusterMember, Standing
 
 ALWAYS_THERE = "postgres"
 REPLAYED_SECONDS = 10

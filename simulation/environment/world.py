@@ -17,7 +17,6 @@ from simulation.application import workload
 from simulation.application.approvals import Approvers, desk
 from simulation.application.pipelines import PIPELINES
 from simulation.application.services import SimulatedService
-from simulation.cut import WHOLE, Cut
 from simulation.environment import faults
 from simulation.environment.clock import BOOTED_FOR
 from simulation.environment.loop import ProcessLane, SimulationLoop
@@ -25,9 +24,10 @@ from simulation.environment.messages import Network
 from simulation.environment.process import ProcessWork, SimulatedProcess
 from simulation.invariants.history import Mirror, triggers
 from simulation.invariants.rules import Rules
-from simulation.people.readers import Readership
+from simulation.people.event_readers import Readership
 from simulation.random_programs.programs import AGENT as LAB
 from simulation.random_programs.programs import PROGRAM, SETTLING, lab
+from simulation.reduction import WHOLE, Cut
 from simulation.trace import HANG, Trace
 from stepward.agent.declaration import Agent
 from stepward.errors import StoreError

@@ -14,7 +14,7 @@ from simulation.invariants.fairness import Fairness
 from simulation.invariants.history import Act, AuditRow, Change, InboxEntry, MessageRow, Mirror, StepRow, TaskRow
 from simulation.invariants.signals import SignalConservation
 from simulation.invariants.standings import Standings
-from simulation.invariants.telling import Tellings
+from simulation.invariants.status_events import Tellings
 from simulation.trace import Trace
 from stepward.model.effects import POSSIBLY
 from stepward.model.states import STEP_MOVES, TASK_MOVES, StepState, TaskState

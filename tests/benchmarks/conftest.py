@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.places import Place, PostgresBench, SqlitePlace
+from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
 from servers.postgres import UNSYNCED, Server, running
 from tests.tiers import sampled
 

@@ -9,8 +9,8 @@ from msgspec.structs import astuple
 
 from benchmarks.application import make_app, ten
 from benchmarks.floor import floor, loop
-from benchmarks.looking import looking
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import looking
 
 TASK = "workflow, version, state, priority, labels, run, input, output, error, locked_by, complete_by, wake_at, \
 waits_for, undo_to, inbox, failure_count, recovery_count, parent, reply_to, events, \

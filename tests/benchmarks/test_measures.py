@@ -6,11 +6,11 @@ import pytest
 
 from benchmarks import brokers, measures, processes, queues
 from benchmarks.application import make_app
-from benchmarks.costs import costs
 from benchmarks.draining import draining
-from benchmarks.places import Place, PostgresBench
+from benchmarks.postgres_costs import costs
 from benchmarks.safeguards import safeguards, unguarded
-from benchmarks.supervising import supervising
+from benchmarks.store_locations import Place, PostgresBench
+from benchmarks.supervisor_passes import supervising
 from benchmarks.takeover import takeover
 from stepward.model.messages.seal import Seal, StoreIdentity
 from tests.tiers import nightly

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from examples.shop.sign import word_of
-from servers.keeper.broker_standing import BrokerServer, BrokerStanding
-from servers.keeper.pair_standing import ClusterMember, Standing
+from servers.keeper.broker_state import BrokerServer, BrokerStanding
+from servers.keeper.pair_state import ClusterMember, Standing
 
 FIRST, SECOND, RABBIT = BrokerServer("node1", 1, 11), BrokerServer("node2", 2, 12), BrokerServer("RabbitMQ", 3, 13)
 

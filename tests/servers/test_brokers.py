@@ -16,7 +16,7 @@ import nats
 import pytest
 
 from servers.keeper.broker_process import BrokerProcess
-from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.broker_state import BrokerStanding
 from servers.keeper.process import ProcessDied, Upkeep
 from servers.keeper.transports import TransportKind
 from showcase.faults import nats as nats_outside

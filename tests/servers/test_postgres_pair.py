@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from servers.keeper.pair_process import PairProcess
-from servers.keeper.pair_standing import Standing
+from servers.keeper.pair_state import Standing
 from servers.keeper.process import ProcessDied, Upkeep
 from showcase.faults.standby import states_at_standby
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from simulation.invariants.history import TaskRow
-from simulation.random_programs.laboratory import Experiment, _differences
-from simulation.random_programs.legal import end_of
+from simulation.random_programs.legal_ends import end_of
+from simulation.random_programs.program_clients import Experiment, _differences
 from simulation.random_programs.programs import SETTLING_NAME, Program
 from simulation.run import run_seed
 from stepward.model.states import TaskState

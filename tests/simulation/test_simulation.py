@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from simulation.__main__ import Summary, main, results
-from simulation.cut import CALM
 from simulation.planted_bugs.bugs import BUGS
+from simulation.reduction import CALM
 from simulation.run import run_seed
 from stepward.scheduler.tasks.advance import Advance
 

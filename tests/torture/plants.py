@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from torture.application.ledger import LedgerEntry
 from torture.books import HeardEvent, RecordedAlert, RecordedDecision, RecordedStep, RecordedTask, Records
-from torture.faults.trespass import Trespass
+from torture.faults.foreign_store import Trespass
 
 T = TypeVar("T")
 Plant = Callable[[Records], None]

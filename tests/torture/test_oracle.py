@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.torture.plants import PLANTS, Plant
-from torture.application.kinds import KINDS
+from torture.application.task_kinds import KINDS
 from torture.books import Records
 from torture.oracle import judge
 

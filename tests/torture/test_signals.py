@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from servers.keeper.process import ROOT
-from torture.ending import Ending
+from torture.signals import Ending
 
 WITHIN = 120.0
 

@@ -12,7 +12,7 @@ from stepward.client import session_of
 from stepward.errors import Refused, StoreError, TaskNotFound, TransportError
 from stepward.model.states import TASK_ENDS, TaskState
 from torture.application.application import QUEUE, REPLIES
-from torture.application.kinds import KINDS
+from torture.application.task_kinds import KINDS
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ import asyncpg
 from msgspec import Struct
 
 from torture.faults.faults import Chaos, TortureFaults
-from torture.faults.narrow import BROKEN, OWN, Narrow, WireEventFields, narrow
+from torture.faults.narrow_login import BROKEN, OWN, Narrow, WireEventFields, narrow
 from torture.servers.broker import APPLICATION, NARROW, TorturedBroker
 from torture.servers.cluster import SCHEMA, PostgresPair
 

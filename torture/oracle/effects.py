@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from stepward.model.states import TaskState
-from torture.application.kinds import KINDS, Stages
 from torture.application.ledger import LedgerEntry
+from torture.application.task_kinds import KINDS, Stages
 from torture.books import RecordedTask, Records
 
 SLACK_SECONDS = 0.25

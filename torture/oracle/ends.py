@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from stepward.model.states import TaskState
 from torture.application.application import SCHEDULE
-from torture.application.kinds import KINDS
+from torture.application.task_kinds import KINDS
 from torture.books import Records
 
 MINUTE = 60.0

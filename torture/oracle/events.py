@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from stepward.model.states import TaskState
-from torture.application.kinds import KINDS
+from torture.application.task_kinds import KINDS
 from torture.books import HeardEvent, RecordedStep, RecordedTask, Records
 
 FIRST = ["stepward.request.received", "stepward.task.started"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torture.books import Records
-from torture.oracle.apart import apart
+from torture.oracle.at_rest import rest
 from torture.oracle.effects import effects
 from torture.oracle.ends import ends
 from torture.oracle.events import events
 from torture.oracle.history import history
 from torture.oracle.intrusions import intrusions
 from torture.oracle.migrations import migrations
-from torture.oracle.rest import rest
+from torture.oracle.separation import apart
 from torture.oracle.snapshots import snapshots
 
 

@@ -14,10 +14,10 @@ from examples.shop.processes.stage import DemoStage
 from examples.shop.processes.stores import StoreKind
 from examples.shop.services.process import ServiceProcess
 from servers.keeper.broker_process import BrokerProcess
-from servers.keeper.broker_standing import BrokerStanding
+from servers.keeper.broker_state import BrokerStanding
 from servers.keeper.group import Group
 from servers.keeper.pair_process import PairProcess
-from servers.keeper.pair_standing import Standing
+from servers.keeper.pair_state import Standing
 from servers.keeper.process import Process, Upkeep
 
 SERVICES = ("stock", "payment", "parcel", "mail")

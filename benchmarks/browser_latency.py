@@ -6,7 +6,7 @@ import shutil
 
 from playwright.async_api import Page, async_playwright
 
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
 from examples.shop.processes.premises import Premises
 
 ORDERS = 60

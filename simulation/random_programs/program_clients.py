@@ -12,7 +12,7 @@ from typing import Any
 from simulation.environment.world import PROGRAMS, World
 from simulation.invariants.history import TaskRow
 from simulation.people.people import People
-from simulation.random_programs.legal import LegalEnd, end_of, settled, state_of
+from simulation.random_programs.legal_ends import LegalEnd, end_of, settled, state_of
 from simulation.random_programs.programs import HALT, NAME, SETTLING_NAME, Program
 from stepward.client import session_of
 from stepward.errors import Refused, StoreError

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.environment.process import APP, SimulatedProcess
 from simulation.invariants.history import Mirror, TaskRow
-from simulation.invariants.telling import Tellings
+from simulation.invariants.status_events import Tellings
 from simulation.trace import Trace
 from stepward.client import StatusEvent
 from stepward.model.messages.status_events import OF_STATE

@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from typing import NamedTuple
 
 from benchmarks.application import make_app, two
-from benchmarks.looking import once
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once
 from stepward import Client
 from stepward.store.postgres.store import PostgresStore
 

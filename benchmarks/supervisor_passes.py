@@ -8,8 +8,8 @@ from benchmarks.application import make_app
 from benchmarks.floor import floor
 from benchmarks.floor.rows import INSTANCE
 from benchmarks.loads import median
-from benchmarks.looking import once
-from benchmarks.places import Place
+from benchmarks.store_locations import Place
+from benchmarks.store_queries import once
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.records import Instance, Role
