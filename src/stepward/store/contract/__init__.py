@@ -9,7 +9,15 @@ from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore
-from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, OverviewStore, StateCount
+from stepward.store.contract.overview import (
+    MOST_COUNTED,
+    ChangedTasks,
+    ChangesPlace,
+    FlowCount,
+    Overview,
+    OverviewStore,
+    StateCount,
+)
 from stepward.store.contract.retention import (
     AuditedAct,
     AuditHead,
@@ -57,6 +65,8 @@ __all__ = [
     "AuditedAct",
     "Bloat",
     "Change",
+    "ChangedTasks",
+    "ChangesPlace",
     "ClientStore",
     "Committed",
     "Completion",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.records import Task
 from stepward.model.states import TaskState
 
 MOST_COUNTED = 10_000
@@ -41,6 +43,27 @@ class FlowCount(Struct, frozen=True):
     count: int
 
 
+class ChangesPlace(Struct, frozen=True):
+    """The place up to which changes of tasks were read."""
+
+    at: float
+    """An instant of the store's clock."""
+    alert: int
+    """The number of an alert."""
+    act: int
+    """The number of an act of the audit."""
+
+
+class ChangedTasks(Struct, frozen=True, kw_only=True):
+    """Tasks that have changed, in their present state, and the place to read on from."""
+
+    tasks: list[Task]
+    """Without their payloads; some may be unchanged since the last reading."""
+    place: ChangesPlace
+    is_cut: bool = False
+    """Whether more tasks have changed than one reading returns; the others are left out."""
+
+
 class OverviewStore(Protocol):
     """Counts over all tasks."""
 
@@ -53,5 +76,12 @@ class OverviewStore(Protocol):
         """Tasks submitted and ended since an instant, in buckets of so many seconds.
 
         Covers the newest 100,000 of each kind.
+        """
+        ...
+
+    async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
+        """Lists tasks that were submitted, ended, raised an alert or were acted upon since, and the uids ``also``.
+
+        None returns no task and the present place. Changes that commit seconds after their instant may be left out.
         """
         ...

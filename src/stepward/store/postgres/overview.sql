@@ -51,3 +51,29 @@ select count(*) from (select 1 from {schema}.alert where acknowledged_at is null
 -- name: dead_letters
 -- Returns how many dead letters there are, up to a bound.
 select count(*) from (select 1 from {schema}.dead_letter limit $1) as kept
+
+-- name: changes_end
+-- Returns the numbers of the newest alert and the newest act of the audit.
+select (select coalesce(max(number), 0) from {schema}.alert), (select coalesce(max(number), 0) from {schema}.audit)
+
+-- name: changes
+-- Lists tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
+-- the oldest, up to a limit.
+select 'submitted', uid from (
+    select uid from {schema}.task where created_at >= $1::float8 order by created_at, uid limit $4) as submitted
+union all
+select 'ended', uid from (
+    select uid from {schema}.task
+    where finished_at is not null and state <> 'error' and finished_at >= $1::float8
+    order by finished_at limit $4) as ended
+union all
+select 'alert', task from (
+    select task from {schema}.alert where number > $2 and task is not null order by number limit $4) as alerted
+union all
+select 'act', task from (
+    select task from {schema}.audit where number > $3 and task is not null and after is not null
+    order by number limit $4) as acted
+
+-- name: changed_tasks
+-- Returns the tasks of some uids, without their payloads.
+select {t_listed} from {schema}.task as t where t.uid = any($1::text[])

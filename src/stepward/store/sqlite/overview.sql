@@ -51,3 +51,29 @@ select count(*) from (select 1 from stepward_alert where acknowledged_at is null
 -- name: dead_letters
 -- Returns how many dead letters there are, up to a bound.
 select count(*) from (select 1 from stepward_dead_letter limit ?1)
+
+-- name: changes_end
+-- Returns the numbers of the newest alert and the newest act of the audit.
+select (select coalesce(max(number), 0) from stepward_alert), (select coalesce(max(number), 0) from stepward_audit)
+
+-- name: changes
+-- Lists tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
+-- the oldest, up to a limit.
+select 'submitted', uid from (
+    select uid from stepward_task indexed by stepward_task_by_created
+    where created_at >= ?1 order by created_at, uid limit ?4)
+union all
+select 'ended', uid from (
+    select uid from stepward_task indexed by stepward_task_finished
+    where finished_at is not null and state <> 'error' and finished_at >= ?1 order by finished_at limit ?4)
+union all
+select 'alert', task from (
+    select task from stepward_alert where number > ?2 and task is not null order by number limit ?4)
+union all
+select 'act', task from (
+    select task from stepward_audit where number > ?3 and task is not null and after is not null
+    order by number limit ?4)
+
+-- name: changed_tasks
+-- Returns the tasks of some uids (a JSON array), without their payloads.
+select {t_listed} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value

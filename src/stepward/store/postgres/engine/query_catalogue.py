@@ -12,6 +12,7 @@ from stepward.model.records import Instance, Step, Task
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns
+from stepward.store.search.listing import listed_columns
 
 Queries = Mapping[str, str]
 
@@ -102,6 +103,7 @@ OWN = {
     "key": """(coalesce(fairness_key, '') collate "C")""",
     **usual("task", Task, COMPACT_FORMS["insert_task"]),
     **usual("step", Step, COMPACT_FORMS["insert_step"]),
+    "t_listed": listed_columns(Task, input="'[]'::bytea"),
     "task_arrays": arrays(Task),
     "step_arrays": arrays(Step),
     "step_filled": filled(Step, 3),

@@ -6,6 +6,7 @@ import msgspec
 
 from stepward.model.records import Schedule, Step, Task
 from stepward.store import rows
+from stepward.store.search.listing import listed_columns
 
 
 def places(record: type[msgspec.Struct]) -> str:
@@ -21,6 +22,7 @@ def filled(record: type[msgspec.Struct], key: int) -> str:
 
 FRAGMENTS = {
     **rows.FRAGMENTS,
+    "t_listed": listed_columns(Task, input="x'5b5d'"),
     "task_places": places(Task),
     "step_places": places(Step),
     "step_filled": filled(Step, 3),

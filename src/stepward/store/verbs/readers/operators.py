@@ -11,6 +11,8 @@ from stepward.store import rows
 from stepward.store.contract import (
     AuditedAct,
     AuditHead,
+    ChangedTasks,
+    ChangesPlace,
     FlowCount,
     FoundTasks,
     OldRecords,
@@ -23,7 +25,17 @@ from stepward.store.contract import (
 )
 from stepward.store.rules.audit import audits
 from stepward.store.search.conditions import Condition
-from stepward.store.verbs import agents, credentials, dead_letters, gauges, journal, overview, pruning, recurring
+from stepward.store.verbs import (
+    agents,
+    changes,
+    credentials,
+    dead_letters,
+    gauges,
+    journal,
+    overview,
+    pruning,
+    recurring,
+)
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers import retention
@@ -64,6 +76,9 @@ class OperatorVerbs(retention.RetentionVerbs):
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
         return await self._transactions.read_more(overview.flow, since, seconds)
+
+    async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
+        return await self._transactions.read_beside(changes.read, after, also, self._clock.now())
 
     async def instances(self) -> list[Instance]:
         since = self._clock.now() - DEAD_SHOWN_SECONDS
