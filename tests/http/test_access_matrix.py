@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import httpx
@@ -14,10 +13,11 @@ from stepward.http.access.permissions import ALL_TASKS, GRANTS, Permission
 from stepward.model.credentials import AccessRole
 
 from .conftest import bearer, greet, token_for
+from .streams import opened
 
 SIGN_IN = {"/login", "/login/openid", "/login/callback", "/logout"}
 """Where nobody is somebody yet; ``test_sign_in`` is about them."""
-ENDLESS = {"/live"}
+ENDLESS = {"/live", "/api/v1/events"}
 FORMS = {"/find", "/tasks/preview", "/tasks/act", "/alerts/act"}
 """Routes of the console that want what no page has sent here."""
 VALUES = {"{task_id:str}": "order-1", "{name:str}": "nightly", "{number:int}": "1"}
@@ -36,37 +36,10 @@ def routes(app: App) -> list[tuple[str, str, Permission]]:
     return list(asgi.routes)
 
 
-async def begun(remote: httpx.AsyncClient, path: str, headers: dict[str, str]) -> int:
-    """The status with which a stream begins that has no end."""
-    application: Any = remote._transport
-    told: asyncio.Queue[int] = asyncio.Queue()
-
-    async def send(message: Any) -> None:
-        if message["type"] == "http.response.start":
-            told.put_nowait(message["status"])
-
-    async def receive() -> Any:
-        await asyncio.Event().wait()
-
-    given = [
-        (b"host", b"127.0.0.1:8321"),
-        *((name.lower().encode(), value.encode()) for name, value in headers.items()),
-    ]
-    scope = {"type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b""}
-    scope |= {"headers": given, "scheme": "http", "http_version": "1.1", "client": ("127.0.0.1", 1), "root_path": ""}
-    scope |= {"server": ("127.0.0.1", 8321)}
-    stream = asyncio.ensure_future(application.app(scope, receive, send))
-    try:
-        async with asyncio.timeout(20):
-            return await told.get()
-    finally:
-        stream.cancel()
-        await asyncio.gather(stream, return_exceptions=True)
-
-
 async def ask(remote: httpx.AsyncClient, method: str, path: str, headers: dict[str, str]) -> int:
     if path in ENDLESS:
-        return await begun(remote, path, headers)
+        async with opened(remote, path, headers) as stream:
+            return stream.status
     address = path
     for name, value in VALUES.items():
         address = address.replace(name, value)

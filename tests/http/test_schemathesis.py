@@ -16,6 +16,7 @@ from schemathesis.specs.openapi import checks
 from stepward import App
 
 from .conftest import approval, greet, order
+from .test_access_matrix import ENDLESS
 
 HOST = {"Host": "127.0.0.1"}
 CHECKS = [
@@ -36,7 +37,8 @@ def test_what_the_document_says_holds_for_whatever_is_sent(tmp_path: Path, examp
     operations = [each.ok() for each in document.get_all_operations() if isinstance(each, Ok)]
     assert len(operations) > 25
     for operation in operations:
-        _sent(operation, examples)
+        if operation.path not in ENDLESS:
+            _sent(operation, examples)
 
 
 def _sent(operation: Any, examples: int) -> None:

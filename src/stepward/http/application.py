@@ -21,7 +21,6 @@ from stepward.http.access.principals import Principal
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
-from stepward.http.api.streams import Streams
 from stepward.http.api.task_paths import API
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
@@ -29,6 +28,7 @@ from stepward.http.metrics import Scrapes, metrics
 from stepward.http.problems import EXCEPTION_HANDLERS, HttpRefusal
 from stepward.http.sign_in.openid import OpenIdProvider
 from stepward.http.sign_in.routes import SIGN_IN_ROUTES
+from stepward.http.streaming.slots import StreamSlots
 
 BODY_BYTES = 64 * 1024
 """Most bytes of a request's body in addition to the payload that it carries."""
@@ -58,7 +58,7 @@ class HttpApplication:
             "rules": rules,
             "audit": audit,
             "credentials": credentials,
-            "streams": Streams(),
+            "slots": StreamSlots(),
             "provider": provider,
             "scrapes": Scrapes(),
         }

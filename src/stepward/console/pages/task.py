@@ -105,6 +105,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
     offered = {action.directive.verb for action in view.actions if action.directive is not None}
     return {
         "task": view.record,
+        "followed": view.record.id,
         "status": view.status,
         "stage": stage_of(view.status),
         "failures": failures_of(view.status, sum(step.failure_count for step in view.rows)),

@@ -2,9 +2,13 @@
 (() => {
   "use strict";
   const RECONNECT = 5000;
+  // A page spends a fiftieth of the time on being drawn anew, however busy the store is.
+  const SHARE = 50;
   const pulse = document.getElementById("pulse");
   const skew = Number(document.body.dataset.now) - Date.now() / 1000;
-  let waiting = false;
+  let source = null;
+  let timer = 0;
+  let mayAt = 0;
 
   // Times: told by the store's clock, so that a browser whose clock is wrong shows no nonsense.
   const UNITS = [[31536000, "y"], [86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
@@ -22,9 +26,15 @@
   }
 
   // Live: parts are exchanged in place, unless somebody is in one of them; new rows wait until they are asked for.
+  function refreshSoon() {
+    if (timer) return;
+    timer = setTimeout(() => {
+      timer = 0;
+      const began = performance.now();
+      refresh().catch(() => say("lost", "lost")).finally(() => { mayAt = performance.now() + SHARE * (performance.now() - began); });
+    }, Math.max(0, mayAt - performance.now()));
+  }
   async function refresh() {
-    if (document.hidden) { waiting = true; return; }
-    waiting = false;
     const answer = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -70,14 +80,25 @@
     }
     button.textContent = `${added} new`;
   }
+  // A hidden page holds no stream: a browser has few connections to a server, and its tabs share them.
   function listen() {
-    const source = new EventSource(document.body.dataset.live);
+    if (document.hidden || source) return;
+    source = new EventSource(document.body.dataset.live);
     source.addEventListener("hello", () => say("live", "live"));
-    source.addEventListener("changed", () => refresh().catch(() => say("lost", "lost")));
+    source.addEventListener("changed", refreshSoon);
     source.onerror = () => {
       say("lost", "not live");
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, RECONNECT);
+      if (source && source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, RECONNECT); }
     };
+  }
+  function seen() {
+    if (document.hidden) {
+      if (source) source.close();
+      source = null;
+    } else {
+      refreshSoon();
+      listen();
+    }
   }
   function say(state, word) {
     if (pulse.dataset.state === state) return;
@@ -100,7 +121,7 @@
   }
   function keys(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-    const root = document.body.dataset.live.replace(/\/live$/, "");
+    const root = document.body.dataset.root;
     if (going) {
       going = false;
       if (PAGES[event.key]) { location.href = root + PAGES[event.key]; event.preventDefault(); }
@@ -162,7 +183,7 @@
   if (!document.body.dataset.live) return;
   document.addEventListener("keydown", keys);
   document.addEventListener("click", copying);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) refresh(); });
+  document.addEventListener("visibilitychange", seen);
   setInterval(tick, 1000);
   zoomable();
   listen();

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskStatus, client_on, session_of
 from stepward.client.completion import UNREADABLE
@@ -24,6 +25,7 @@ from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, DeadLetter, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
+from stepward.store.contract import ChangedTasks, ChangesPlace
 from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Operator, both
 from stepward.store.search.fields import SearchField
 
@@ -132,6 +134,16 @@ class ScopedClient:
         found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
         await self._note_list("tasks", [task for task in found if task.error is not None])
         return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
+
+    async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
+        """Lists tasks in scope that have changed since, and those of the uids ``also``, without their payloads."""
+        found = await self._session.store.operators.changes(after, also)
+        return replace(found, tasks=[task for task in found.tasks if self.sees(task)])
+
+    async def statuses(self, tasks: Sequence[Task]) -> list[TaskStatus]:
+        """The status of each of these tasks, which this client found."""
+        found = await self._session.statuses(tasks)
+        return found if self.principal.payloads else [hidden_status(status) for status in found]
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
         """Submits a task that will be in scope, and returns its id. Raises HttpRefusal (403)."""

@@ -14,6 +14,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_acts,
     tasks.show_history,
     streams.follow_task,
+    streams.follow_tasks,
     task_acts.preview_repair,
     task_acts.cancel_task,
     task_acts.undo_task,

@@ -57,7 +57,7 @@ select count(*) from (select 1 from {schema}.dead_letter limit $1) as kept
 select (select coalesce(max(number), 0) from {schema}.alert), (select coalesce(max(number), 0) from {schema}.audit)
 
 -- name: changes
--- Lists tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
+-- Returns tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
 -- the oldest, up to a limit.
 select 'submitted', uid from (
     select uid from {schema}.task where created_at >= $1::float8 order by created_at, uid limit $4) as submitted

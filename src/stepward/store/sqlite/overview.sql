@@ -57,7 +57,7 @@ select count(*) from (select 1 from stepward_dead_letter limit ?1)
 select (select coalesce(max(number), 0) from stepward_alert), (select coalesce(max(number), 0) from stepward_audit)
 
 -- name: changes
--- Lists tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
+-- Returns tasks that were submitted or ended from an instant on, and those of alerts and acts after a number: of each kind
 -- the oldest, up to a limit.
 select 'submitted', uid from (
     select uid from stepward_task indexed by stepward_task_by_created
