@@ -19,7 +19,7 @@ from stepward.store.contract import Completion
 
 PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
 TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues"}
-RUNNING = {"run", "scheduler", "agent", "submission", "supervisor", "console", "check", "migrate", "version"}
+RUNNING = {"run", "scheduler", "agent", "submission", "supervisor", "console", "check", "replay", "migrate", "version"}
 READING = {
     "events",
     "tasks",

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from stepward.cli.commands.console import console
+from stepward.cli.commands.replay import replay
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
 from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
@@ -35,7 +36,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
-    "Keep": (check, token, grant, purge, migrate, version),
+    "Keep": (check, replay, token, grant, purge, migrate, version),
 }
 
 

@@ -9,6 +9,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -18,8 +19,10 @@ from stepward.store.contract import AuditedAct, AuditHead
 from stepward.supervisor.archive import ENDING, RECORDS
 from stepward.supervisor.archive_format import ACT, HEAD, bytes_of
 
+L = TypeVar("L")
+
 LONGEST_LINE = 256 * 1024 * 1024
-"""Bytes beyond which a line is no entry of an audit."""
+"""Bytes beyond which a line is no record."""
 
 
 class RecordLine(msgspec.Struct, frozen=True):
@@ -66,11 +69,15 @@ def _first_number(path: Path) -> int:
 
 
 def _lines(path: Path) -> Iterator[RecordLine]:
-    """What a file holds. Raises ArchiveUnavailable."""
+    return read_lines(path, RecordLine)
+
+
+def read_lines(path: Path, form: type[L]) -> Iterator[L]:
+    """The lines of a file of the archive, each decoded. Raises ArchiveUnavailable."""
     try:
         with gzip.open(path, "rb") as file:
             while line := file.readline(LONGEST_LINE):
-                yield msgspec.json.decode(line, type=RecordLine)
+                yield msgspec.json.decode(line, type=form)
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise ArchiveUnavailable(f"archive {path}: expected a file as retention wrote it, found: {error}") from error
 

@@ -1,0 +1,98 @@
+"""``replay``: the recorded histories of a store or an archive, replayed by the code of an application."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+from rich.text import Text
+
+from stepward.app import App
+from stepward.cli.failures import FAILED, Silent
+from stepward.cli.input.operator_store import json_option, operator_client, store_option
+from stepward.cli.input.targets import load_app
+from stepward.cli.output.json_output import print_json
+from stepward.cli.output.screen import screen
+from stepward.cli.replaying import histories
+from stepward.cli.replaying.report import Finding, ReplayReport
+from stepward.errors import Refused
+from stepward.views.printable import clean
+
+
+@click.command("replay", epilog="Keys under --json: replayed, findings.")
+@click.argument("target", metavar="APP")
+@click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
+@click.option("--where", metavar="FILTER", help="Only tasks that fulfil it: \"created > '30d ago'\".")
+@click.option("--archive", type=click.Path(path_type=Path), help="The histories in this folder, in place of the store.")
+@json_option
+@store_option
+def replay(
+    target: str, workflow: str | None, where: str | None, archive: Path | None, as_json: bool, store: str | None
+) -> None:
+    """Replay recorded tasks with the code of APP, and exit with 1 when some would stop because it does not fit.
+
+    Nothing is called and nothing is written. For continuous integration: run it against a copy of the store before
+    a changed workflow is deployed.
+    """
+    app = load_app(target)
+    if archive is not None and (where is not None or store is not None):
+        raise Refused("--archive: expected neither --where nor --store beside it, found one; leave it out")
+    report = ReplayReport(app.registry)
+    if archive is None:
+        asyncio.run(_replay_stored(app, store, workflow, where, report))
+    else:
+        for task, steps in histories.archived(archive, workflow):
+            report.add(task, steps)
+    if as_json:
+        print_json(_fields(report))
+    else:
+        _print(report)
+    if not report.is_fit:
+        raise Silent(FAILED)
+
+
+async def _replay_stored(
+    app: App, store: str | None, workflow: str | None, where: str | None, report: ReplayReport
+) -> None:
+    settings = app.settings if store is None else app.settings.replaced({"store": store})
+    async with operator_client(settings) as client:
+        async for task, steps in histories.stored(client, where, workflow):
+            report.add(task, steps)
+
+
+def _fields(report: ReplayReport) -> dict[str, object]:
+    replayed = [
+        {"workflow": workflow, "version": version, "tasks": number}
+        for (workflow, version), number in sorted(report.replayed.items())
+    ]
+    return {"replayed": replayed, "findings": to_builtins(report.findings)}
+
+
+def _print(report: ReplayReport) -> None:
+    console = screen()
+    for found in report.findings:
+        style = "red" if found.stops else "yellow"
+        console.print(Text(f"{'✗' if found.stops else '!'} {_heading(found)}", style=style), soft_wrap=True)
+        console.print(Text(f"  {clean(found.message)}"), soft_wrap=True)
+    total = report.replayed.total()
+    stopped = sum(found.number for found in report.findings if found.stops)
+    if stopped:
+        console.print(
+            Text(f"✗ {stopped:,} of {_tasks(total)} would stop: see docs/changing-code.md.", style="red"),
+            soft_wrap=True,
+        )
+    else:
+        console.print(Text(f"✓ {_tasks(total)} replayed; the code fits them.", style="green"), soft_wrap=True)
+
+
+def _heading(found: Finding) -> str:
+    more = "…" if found.number > len(found.tasks) else ""
+    return (
+        f"{clean(found.workflow)} {clean(found.version)}: {_tasks(found.number)}: {clean(', '.join(found.tasks))}{more}"
+    )
+
+
+def _tasks(number: int) -> str:
+    return f"{number:,} task{'' if number == 1 else 's'}"

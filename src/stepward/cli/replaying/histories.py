@@ -1,0 +1,52 @@
+"""Where recorded histories come from: the store, page after page, or an archive."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+from stepward.client import Client, session_of
+from stepward.errors import TaskNotFound
+from stepward.model.records import Step, Task
+from stepward.model.states import TaskState
+from stepward.supervisor.archived_tasks import archived_tasks
+
+TaskHistory = tuple[Task, list[Step]]
+
+PAGE = 500
+AT_ONCE = 16
+NEVER_AGAIN = frozenset({TaskState.UNDOING, TaskState.UNDONE, TaskState.CANCELLED})
+"""No code runs for such a task again: undo follows its record."""
+
+
+async def stored(client: Client, where: str | None, workflow: str | None) -> AsyncIterator[TaskHistory]:
+    """The histories of tasks in the store whose code may run again, newest first. Raises InvalidFilter."""
+    cursor = None
+    while True:
+        page = await client.tasks(workflow=workflow, limit=PAGE, where=where, cursor=cursor)
+        wanted = [task.id for task in page if task.state not in NEVER_AGAIN]
+        for start in range(0, len(wanted), AT_ONCE):
+            for found in await asyncio.gather(*(_stored(client, id) for id in wanted[start : start + AT_ONCE])):
+                if found is not None:
+                    yield found
+        if (cursor := page.cursor) is None:
+            return
+
+
+async def _stored(client: Client, id: str) -> TaskHistory | None:
+    """None for a task that was deleted meanwhile."""
+    session = session_of(client)
+    try:
+        # The task first: steps of a run that begins in between are not of the run that the task is in here.
+        task = await session.record(id)
+        return task, await session.store.client.steps(task.id)
+    except TaskNotFound:
+        return None
+
+
+def archived(folder: Path, workflow: str | None) -> Iterator[TaskHistory]:
+    """The histories of processed tasks in an archive. Raises ArchiveUnavailable."""
+    for task, steps in archived_tasks(folder):
+        if task.state not in NEVER_AGAIN and workflow in (None, task.workflow):
+            yield task, steps

@@ -1,0 +1,88 @@
+"""The tasks in an archive, read back from its files with their steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import NODEFAULT, Raw, Struct, structs
+
+from stepward.errors import ArchiveUnavailable
+from stepward.model.records import Step, Task
+from stepward.model.states import StepState, TaskState
+from stepward.supervisor.archive import ENDING, RECORDS
+from stepward.supervisor.archive_format import FORMAT, bytes_of
+from stepward.supervisor.archived_audit import read_lines
+
+R = TypeVar("R", bound=Struct)
+
+NULL = b"null"
+WITH_OUTPUT = frozenset({TaskState.PROCESSED, StepState.COMPLETED})
+"""In these states an output of null is a value."""
+
+
+def archived_tasks(folder: Path) -> Iterator[tuple[Task, list[Step]]]:
+    """Each task with its steps, file by file; one that was archived twice is given twice. Raises ArchiveUnavailable."""
+    if not folder.is_dir():
+        raise ArchiveUnavailable(f"archive {folder}: expected the folder of an archive, found none; name another")
+    for path in sorted(folder.glob(f"*/*{ENDING}")):
+        if path.parent.name != RECORDS:
+            for fields in read_lines(path, dict[str, Raw]):
+                yield _history(path, fields)
+
+
+def _history(path: Path, fields: Mapping[str, Raw]) -> tuple[Task, list[Step]]:
+    try:
+        written = bytes(fields.get("format", NULL)).decode()
+        if written != str(FORMAT):
+            raise ValueError(f"lines of the format {written}, and not {FORMAT}")
+        task = _record(Task, fields)
+        given = msgspec.json.decode(fields.get("steps", Raw(b"[]")), type=list[dict[str, Raw]])
+        uid = Raw(msgspec.json.encode(task.uid))
+        return task, [_record(Step, {**each, "task": uid}) for each in given]
+    except (ValueError, KeyError, msgspec.MsgspecError) as error:
+        raise ArchiveUnavailable(f"archive {path}: expected a file as retention wrote it, found: {error}") from error
+
+
+def _record(record: type[R], fields: Mapping[str, Raw]) -> R:
+    """The record of which these are the fields; those that it lacks have their defaults."""
+    found = {field.name: _value(fields[field.name], *_types(record)[field.name]) for field in _present(record, fields)}
+    if found["output"] is None and found["state"] in WITH_OUTPUT:
+        found["output"] = NULL
+    return record(**found)
+
+
+def _present(record: type[Struct], fields: Mapping[str, Raw]) -> Iterator[structs.FieldInfo]:
+    for field in structs.fields(record):
+        if field.name in fields:
+            yield field
+        elif field.default is NODEFAULT:
+            raise ValueError(f"no field {field.name}")
+
+
+def _value(raw: Raw, type_: Any, is_optional: bool) -> Any:
+    if is_optional and bytes(raw) == NULL:
+        return None
+    if type_ is bytes:
+        return bytes_of(raw)
+    if type_ is float and bytes(raw).startswith(b'"'):
+        return datetime.fromisoformat(msgspec.json.decode(raw, type=str)).timestamp()
+    return msgspec.json.decode(raw, type=type_)
+
+
+@cache
+def _types(record: type[Struct]) -> dict[str, tuple[Any, bool]]:
+    """The type of each field, and whether it may be None."""
+    return {name: _type(hint) for name, hint in get_type_hints(record).items()}
+
+
+def _type(hint: Any) -> tuple[Any, bool]:
+    if not isinstance(hint, UnionType):
+        return hint, False
+    (found,) = (each for each in get_args(hint) if each is not type(None))
+    return found, True
