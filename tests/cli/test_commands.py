@@ -106,7 +106,7 @@ INSTANCE = {
     "digests",
 }
 AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details", "task_id"}
-CHECK = {"settings", "store", "server", "instances", "problems", "warnings"}
+CHECK = {"settings", "store", "server", "instances", "problems", "warnings", "versions"}
 
 
 def test_json_of_every_reading_command(store: Path, stepward: Stepward) -> None:

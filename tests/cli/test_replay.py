@@ -99,3 +99,24 @@ def test_an_archive_that_cannot_be_read_is_refused(store: Path, stepward: Stepwa
     assert "expected neither --where nor --store beside it" in one_line(
         stepward("replay", SHOP, "--archive", "old", "--where", "state = 'error'")
     )
+
+
+def test_check_replays_live_tasks_and_names_versions_without_any(store: Path, stepward: Stepward) -> None:
+    code = Path(changed(store.parent, "renamed").removesuffix(":app"))
+    newer = '@workflow(name="good", version="2")\nasync def better() -> None: ...\n\n\n'
+    newer += '@workflow(name="approval", version="2")\nasync def quick() -> None: ...\n\n\napp = '
+    text = (
+        code.read_text()
+        .replace("\n\n\napp = ", "\n\n\n" + newer)
+        .replace("hanging], agents", "hanging, better, quick], agents")
+    )
+    code.write_text(text)
+    execute(store, "update stepward_task set state = 'processed', finished_at = 1.0 where id = 'pending'")
+    found = as_json(stepward, "check", "changed.py:app", code=1)
+    (misfit,) = [line for line in found["problems"] if line.startswith("approval@1")]
+    assert "expected code that fits the record of its tasks, found that 1 would stop, waiting among them" in misfit
+    assert found["versions"] == [
+        "approval@1: 2 of its tasks have not ended",
+        "good@1: all of its tasks have ended; its code may be removed",
+    ]
+    assert "· good@1: all of its tasks have ended" in stepward("check", "changed.py:app").stdout

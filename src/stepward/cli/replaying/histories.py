@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from stepward.client import Client, session_of
@@ -26,12 +26,18 @@ async def stored(client: Client, where: str | None, workflow: str | None) -> Asy
     while True:
         page = await client.tasks(workflow=workflow, limit=PAGE, where=where, cursor=cursor)
         wanted = [task.id for task in page if task.state not in NEVER_AGAIN]
-        for start in range(0, len(wanted), AT_ONCE):
-            for found in await asyncio.gather(*(_stored(client, id) for id in wanted[start : start + AT_ONCE])):
-                if found is not None:
-                    yield found
+        async for found in histories_of(client, wanted):
+            yield found
         if (cursor := page.cursor) is None:
             return
+
+
+async def histories_of(client: Client, ids: Sequence[str]) -> AsyncIterator[TaskHistory]:
+    """The histories of these tasks, but for those that are deleted meanwhile."""
+    for start in range(0, len(ids), AT_ONCE):
+        for found in await asyncio.gather(*(_stored(client, id) for id in ids[start : start + AT_ONCE])):
+            if found is not None:
+                yield found
 
 
 async def _stored(client: Client, id: str) -> TaskHistory | None:

@@ -12,7 +12,7 @@ from rich.text import Text
 from stepward.app import App
 from stepward.cli.commands.system.instances import INSTANCE_COLUMNS, instance_row
 from stepward.cli.failures import DONE, FAILED, Silent, code_of
-from stepward.cli.findings import server, version_diff
+from stepward.cli.findings import code_fit, server, version_diff
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import plain, print_json
@@ -46,11 +46,13 @@ class Findings(Struct, kw_only=True):
     instances: list[Instance] = []
     problems: list[str] = []
     warnings: list[str] = []
+    versions: list[str] = []
+    """What is left of the tasks of older versions in APP."""
     now: float = 0.0
     code: int = DONE
 
 
-@click.command("check", epilog="Keys under --json: settings, store, server, instances, problems, warnings.")
+@click.command("check", epilog="Keys under --json: settings, store, server, instances, problems, warnings, versions.")
 @click.argument("target", metavar="[APP]", required=False)
 @json_option
 @store_option
@@ -58,7 +60,8 @@ def check(target: str | None, as_json: bool, store: str | None) -> None:
     """Check settings, store, server and instances; exit 1 when something is wrong.
 
     Open alerts, silent instances and live tasks that no instance serves are wrong too; warnings leave the exit code 0.
-    With APP its workflows are compared with what the store has registered.
+    With APP its workflows are compared with what the store has registered, live tasks are replayed with its code, and
+    older versions whose tasks have all ended are named.
     """
     app = load_app(target) if target is not None else None
     settings = settings_for(store) if app is None else app.settings
@@ -102,6 +105,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             problems += version_diff.from_registered(
                 app.registry.records(), await session_of(client).store.client.workflows()
             )
+            problems += await code_fit.misfits(client, app.registry, tasks)
         if found is not None:
             problems += server.problems(found, settings)
         return Findings(
@@ -116,6 +120,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
                 *_stuck(at_work),
                 *_apart(at_work),
             ],
+            versions=[] if app is None else await code_fit.versions(client, app.registry),
             now=now,
             code=FAILED if problems else DONE,
         )
@@ -152,6 +157,7 @@ def _fields(findings: Findings) -> dict[str, object]:
         "instances": [plain(instance) for instance in findings.instances],
         "problems": findings.problems,
         "warnings": findings.warnings,
+        "versions": findings.versions,
     }
 
 
@@ -171,6 +177,8 @@ def _print(console: Console, findings: Findings) -> None:
         live = [instance_row(each, findings.now) for each in findings.instances if each.alive]
         print_table(INSTANCE_COLUMNS, live, "No instance is alive.", title="Live instances")
     console.print()
+    for version in findings.versions:
+        console.print(Text(f"· {clean(version)}"))
     for warning in findings.warnings:
         console.print(Text(f"! {clean(warning)}", style="yellow"))
     for problem in findings.problems:
