@@ -18,7 +18,7 @@ from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store.contract import Completion
 
 PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
-TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues"}
+TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues", "Batches": "SyncBatches"}
 RUNNING = {"run", "scheduler", "agent", "submission", "supervisor", "console", "check", "replay", "migrate", "version"}
 READING = {
     "events",
@@ -31,7 +31,17 @@ READING = {
     "agents",
     "schedules",
     "audit",
-} | {"token", "token list", "audit list", "audit verify", "audit head", "audit export"}
+} | {
+    "token",
+    "token list",
+    "batch",
+    "batch preview",
+    "batch show",
+    "audit list",
+    "audit verify",
+    "audit head",
+    "audit export",
+}
 NOT_ACTS = RUNNING | READING
 """Commands that run actors, read, or see to the program itself."""
 bank = Agent("bank")

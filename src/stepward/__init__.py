@@ -12,6 +12,8 @@ from stepward.app import App
 from stepward.client import (
     UNSET,
     AgentStatus,
+    Batches,
+    BatchPreview,
     Client,
     Page,
     Queues,
@@ -24,6 +26,7 @@ from stepward.client import (
 )
 from stepward.errors import (
     AgentNotFound,
+    BatchNotFound,
     CommitUnknown,
     CompletionRefused,
     IllegalTransition,
@@ -52,9 +55,9 @@ from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
-from stepward.store.contract import StepTransaction, TaskCount, Transaction
+from stepward.store.contract import Batch, StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
-from stepward.sync import SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
+from stepward.sync import SyncBatches, SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
     CurrentTask,
@@ -89,6 +92,10 @@ __all__ = [
     "AsgiApplication",
     "Audit",
     "Backoff",
+    "Batch",
+    "BatchNotFound",
+    "BatchPreview",
+    "Batches",
     "CircuitBreaker",
     "Client",
     "CommitUnknown",
@@ -127,6 +134,7 @@ __all__ = [
     "StoreUnavailable",
     "SubmitOptions",
     "Supervision",
+    "SyncBatches",
     "SyncClient",
     "SyncEvents",
     "SyncOutbox",

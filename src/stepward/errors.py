@@ -15,6 +15,7 @@ StepwardError
 │   ├── TaskNotFound         no task has that id
 │   ├── ScheduleNotFound     no recurring task has that name
 │   ├── AgentNotFound        no Agent of that name was ever served
+│   ├── BatchNotFound        no batch has that id
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
@@ -111,6 +112,10 @@ class AgentNotFound(Refused):
     """No Agent of that name was ever served."""
 
 
+class BatchNotFound(Refused):
+    """No batch has that id."""
+
+
 class TaskConflict(Refused):
     """The id is taken by a task with other arguments."""
 
@@ -178,8 +183,7 @@ class ArchiveUnavailable(StepwardError):
 class ServiceUnavailable(StepwardError):
     """A remote service did not do its work this time. Raised by operations; the Agent calls again.
 
-    ``maybe_done=False`` says that the effect cannot have happened; ``retry_after`` is the wait in seconds that the
-    service asks for.
+    ``maybe_done=False``: the effect cannot have happened; ``retry_after``: the seconds that the service asks to wait.
     """
 
     def __init__(self, message: str, *, maybe_done: bool = True, retry_after: float | None = None) -> None:
@@ -203,8 +207,8 @@ class NothingDue(StepwardError):
 class StepFailed(StepwardError):
     """A step failed for good.
 
-    ``step`` is its key; ``data`` is what the operation attached to its ``Unrecoverable``; ``maybe_done`` says whether
-    the effect may have happened in any attempt. ``failure`` describes the last attempt: ``type`` (of the exception),
+    ``step`` is its key; ``data`` comes from its ``Unrecoverable``; ``maybe_done``: whether the effect may have happened
+    in any attempt. ``failure`` describes the last attempt: ``type`` (of the exception),
     ``at``, ``traceback``, ``attempt``, and a summary of the attempts before it, ``earlier``.
     """
 
@@ -225,11 +229,8 @@ class StepFailed(StepwardError):
 
 
 class Unrecoverable(StepwardError):
-    """Raised by an operation when repeating is pointless: the service refused, or may have acted.
-
-    ``maybe_done=True`` says that the effect may have happened, so that undo covers it. Keyword arguments must be JSON;
-    they appear in ``StepFailed.data`` and in the operator's alert.
-    """
+    """Raised by an operation when repeating is pointless: the service refused, or may have acted (``maybe_done``), so
+    that undo covers it. Keyword arguments must be JSON; ``StepFailed.data`` and the operator's alert have them."""
 
     def __init__(self, message: str, *, maybe_done: bool = False, **data: Any) -> None:
         super().__init__(message)

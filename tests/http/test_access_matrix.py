@@ -20,11 +20,14 @@ SIGN_IN = {"/login", "/login/openid", "/login/callback", "/logout"}
 ENDLESS = {"/live", "/api/v1/events"}
 FORMS = {"/find", "/tasks/preview", "/tasks/act", "/alerts/act"}
 """Routes of the console that want what no page has sent here."""
-VALUES = {"{task_id:str}": "order-1", "{name:str}": "nightly", "{number:int}": "1"}
+VALUES = {"{task_id:str}": "order-1", "{name:str}": "nightly", "{number:int}": "1", "{batch_id:str}": "b-1"}
 BODIES: dict[str, Any] = {
     "/api/v1/tasks": {"workflow": "greet", "arguments": ["Ada"]},
     "/api/v1/tasks/{task_id:str}/mark-done": {"step": "x/1", "result": 1},
     "/api/v1/tasks/{task_id:str}/signals": {"name": "approved"},
+    "/api/v1/batches/preview": {"verb": "suspend", "where": "state = 'waiting'"},
+    "/api/v1/batches": {"verb": "suspend", "where": "state = 'waiting'", "preview": "x.y"},
+    "/api/v1/batches/{batch_id:str}/pace": {"rate": 5},
     "/api/v1/completions": {"token": "x.y", "result": 1},
     "/api/v1/dead-letters/put-back": {"numbers": [1]},
     "/api/v1/dead-letters/discard": {"numbers": [1]},
@@ -104,9 +107,9 @@ async def test_a_task_out_of_scope_is_an_unknown_one_on_every_route(
         status = await ask(remote, method, path, headers)
         if permission in ALL_TASKS or permission is Permission.SUBMIT:
             expected = {403}
-        elif "{task_id" in path or "{number" in path:
+        elif "{task_id" in path or "{number" in path or "{batch_id" in path:
             expected = {404}
-        elif path in FORMS:
+        elif path in FORMS or (method, path) == ("POST", "/api/v1/batches"):
             expected = {303, 422}
         elif path.endswith("/completions"):
             expected = {409}

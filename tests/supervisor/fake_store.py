@@ -11,6 +11,8 @@ from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Sched
 from stepward.model.states import TaskState
 from stepward.store.contract import (
     AuditedAct,
+    Batch,
+    BatchPiece,
     Decision,
     Due,
     ExpiredStep,
@@ -250,6 +252,14 @@ class FakeStore:
             for number, alert in self.alerts.items()
             if alert.delivered_at is None and self.next_tries.get(number, 0) <= self.time
         ]
+
+    async def running_batches(self, limit: int) -> list[Batch]:
+        self._call("running_batches")
+        return []
+
+    async def advance_batch(self, term: int, batch: Batch) -> BatchPiece | None:
+        self._call("advance_batch")
+        return None
 
     def _call(self, verb: str) -> None:
         self.calls.append(verb)

@@ -21,6 +21,7 @@ from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
 from stepward.cli.commands.system.tokens import token
 from stepward.cli.commands.system.upkeep import migrate, purge, version
+from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
 from stepward.cli.commands.tasks.show import show
@@ -35,7 +36,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (run, scheduler, agent, submission, supervisor, console),
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
-    "Act": (resubmit, undo, cancel, suspend, resume, mark_done),
+    "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
     "Keep": (check, replay, token, grant, purge, migrate, version),
 }
 

@@ -1,6 +1,8 @@
 """The applications' door: submit tasks, follow them, and act on them."""
 
 from stepward.client.agents import AgentStatus
+from stepward.client.batches.batches import Batches
+from stepward.client.batches.preview import BatchPreview
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle
@@ -18,6 +20,8 @@ from stepward.client.waiting import Endings
 __all__ = [
     "UNSET",
     "AgentStatus",
+    "BatchPreview",
+    "Batches",
     "Client",
     "ClientSession",
     "Endings",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
+from stepward.client.batches.batches import Batches
 from stepward.client.handle import R, TaskHandle
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
@@ -155,6 +156,12 @@ class Client:
         """How many tasks fulfil the filter ``where`` and the keywords: exact under 10,000, else mostly an estimate."""
         condition = condition_of(where, state, workflow, label, self._session.store.now())
         return await self._session.store.operators.count(condition)
+
+    @property
+    def batches(self) -> Batches:
+        """Acts on every task that a filter finds."""
+        self._session.check("client.batches")
+        return Batches(self._session)
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """The alerts, newest first."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.validation import Id, deadline, one_of
+from stepward.client.submitting.validation import priority as checked_priority
 from stepward.client.wait_warnings import not_ended
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
@@ -145,6 +146,7 @@ class TaskHandle(Generic[R]):
         doubt: Doubt | str | None = None,
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
+        priority: int | None = None,
     ) -> TaskState:
         """Continue a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
@@ -152,12 +154,14 @@ class TaskHandle(Generic[R]):
         ``"undo"`` them first, or ``"did_not_happen"`` if you have checked that they were not; an edited input requires
         it while there are any. ``later`` settles the steps that the workflow ran after it received the failure:
         ``"undo"`` them first, or ``"keep"`` them; see ``preview``. A task past its own complete-by needs a new
-        ``complete_by``. Raises IllegalTransition with the choices where one of them is missing.
+        ``complete_by``. ``priority`` is its new priority. Raises IllegalTransition with the choices where one of them
+        is missing.
         """
         edited = None if isinstance(input, Unset) else encode(input, "edited input", limit=self._client.limit)
         words = {"doubt": one_of(Doubt, doubt, "doubt"), "later": one_of(Later, later, "later")}
         by = self._deadline(complete_by)
-        return await self._direct("resubmit", step=step, input=edited, deadline=by, **words)
+        at = None if priority is None else checked_priority(priority)
+        return await self._direct("resubmit", step=step, input=edited, deadline=by, priority=at, **words)
 
     async def mark_done(
         self,

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from stepward.errors import (
     AgentNotFound,
+    BatchNotFound,
     CommitUnknown,
     CompletionRefused,
     IllegalTransition,
@@ -44,6 +45,7 @@ SENT_AS = {
     "if_match": "If-Match",
     "last": "Last-Event-ID",
     "task_id": "id",
+    "batch_id": "id",
 }
 """The names in a request of those route parameters that have another name in Python."""
 
@@ -70,6 +72,7 @@ STATUSES: tuple[tuple[type[StepwardError], int], ...] = (
     (TaskNotFound, 404),
     (ScheduleNotFound, 404),
     (AgentNotFound, 404),
+    (BatchNotFound, 404),
     (TaskConflict, 409),
     (IllegalTransition, 409),
     (CompletionRefused, 409),

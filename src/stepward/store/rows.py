@@ -24,7 +24,7 @@ from stepward.model.records import (
     WorkflowRecord,
 )
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.contract import AuditedAct, Tally
+from stepward.store.contract import AuditedAct, Batch, BatchParameters, BatchRefusal, BatchState, BatchVerb, Tally
 
 RowValues = Sequence[Any]
 
@@ -49,6 +49,7 @@ FRAGMENTS = {
     "schedule": columns(Schedule),
     "agent": columns(AgentStanding),
     "credential": columns(Credential),
+    "batch": columns(Batch),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -228,3 +229,42 @@ def credential_values(given: Credential, now: float) -> RowValues:
     workflows, labels = (msgspec.json.encode(each).decode() for each in (given.workflows, given.labels))
     who = (given.id, given.kind.value, given.name, given.secret_hash, given.role.value, given.payloads)
     return (*who, workflows, labels, now, given.created_by, given.expires_at, None)
+
+
+BATCH_WRITTEN = [
+    Batch.__struct_fields__.index(name)
+    for name in (
+        "id",
+        "state",
+        "rate",
+        "done",
+        "refused",
+        "refusals",
+        "cursor_at",
+        "cursor_uid",
+        "next_at",
+        "finished_at",
+    )
+]
+"""The places of the columns of a batch that change, in the order of ``batches.write``."""
+
+
+def batch(row: RowValues) -> Batch:
+    """A row of ``{batch}``."""
+    fields = dict(zip(Batch.__struct_fields__, row, strict=True))
+    fields |= {"verb": BatchVerb(fields["verb"]), "state": BatchState(fields["state"])}
+    fields["is_exact"] = fields["is_exact"] == 1
+    fields["workflows"] = msgspec.json.decode(fields["workflows"], type=list[str])
+    fields["labels"] = msgspec.json.decode(fields["labels"], type=dict[str, str])
+    fields["parameters"] = msgspec.json.decode(fields["parameters"], type=BatchParameters)
+    fields["refusals"] = msgspec.json.decode(fields["refusals"], type=list[BatchRefusal])
+    return Batch(**fields)
+
+
+def batch_values(given: Batch) -> RowValues:
+    """The columns of a batch."""
+    texts = ("workflows", "labels", "parameters", "refusals")
+    values = {name: getattr(given, name) for name in Batch.__struct_fields__}
+    values |= {name: msgspec.json.encode(values[name]).decode() for name in texts}
+    values |= {"verb": given.verb.value, "state": given.state.value}
+    return tuple(values.values())

@@ -19,6 +19,8 @@ class PassReport:
     expired_tasks: int = 0
     fired: int = 0
     """Tasks submitted for schedules."""
+    batched: int = 0
+    """Tasks asked for batches."""
     unserved: int = 0
     delivered: int = 0
     refused: int = 0
@@ -39,6 +41,7 @@ class PassReport:
             judged=self.judged + other.judged,
             expired_tasks=self.expired_tasks + other.expired_tasks,
             fired=self.fired + other.fired,
+            batched=self.batched + other.batched,
             unserved=self.unserved + other.unserved,
             delivered=self.delivered + other.delivered,
             refused=self.refused + other.refused,

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from stepward.clock import Environment
-from stepward.errors import CommitUnknown, DeclarationError, StoreUnavailable
+from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.events import AlertSink, Observers
 from stepward.policies import grown
-from stepward.schedules import due_times
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archive import Archive, folder_archive
-from stepward.supervisor.due_schedules import tasks_of
+from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.pass_report import PassReport
@@ -58,7 +58,8 @@ class Supervisor:
         self._settings = settings
         self._observers = observers
         self._failpoint = environment.failpoint
-        self._new_uid = environment.new_uid
+        self._schedules = DueSchedules(store, observers, environment.new_uid)
+        self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
         self._standbys = Standbys(store, settings, observers)
@@ -103,7 +104,7 @@ class Supervisor:
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error), delay=delay)
             return delay
         self._failures = 0
-        return 0.0 if self._hurries else self._settings.supervisor_every
+        return 0.0 if self._hurries else self._pause()
 
     async def once(self) -> PassReport:
         """Make passes until nothing more is due; the sum of their reports. Raises StoreUnavailable."""
@@ -204,7 +205,8 @@ class Supervisor:
         freed = await self._free(term) if due.dead_instances or due.free_tasks else 0
         judged = await self._judge_steps(term) if due.steps else 0
         expired = await self._judge_tasks(term) if due.tasks else 0
-        fired = await self._fire(term) if due.schedules else 0
+        fired = await self._schedules.fire(term) if due.schedules else 0
+        batched = await self._batches.run(term, due.batches)
         unserved = await self._store.unserved(term, UNSERVED_AFTER) if due.unserved else 0
         delivered, refused = await self._alert(due, unserved, in_background=in_background)
         return PassReport(
@@ -214,6 +216,7 @@ class Supervisor:
             judged=judged,
             expired_tasks=expired,
             fired=fired,
+            batched=batched,
             unserved=unserved,
             delivered=delivered,
             refused=refused,
@@ -264,22 +267,6 @@ class Supervisor:
     async def _expire(self, term: int, task: ExpiredTask, verdict: TaskVerdict) -> bool:
         return await self._store.expire_task(term, task.task, verdict.post, verdict.audit, verdict.deadline)
 
-    async def _fire(self, term: int) -> int:
-        fired = 0
-        for schedule in await self._store.due_schedules(BATCH):
-            now = self._store.now()
-            try:
-                times, next_at = due_times(schedule, now)
-            except DeclarationError as error:
-                # Written by a newer program; the others continue.
-                self._observers.tell("schedule.unreadable", schedule=schedule.name, error=str(error))
-                continue
-            tasks = tasks_of(schedule, times, now, self._new_uid)
-            if await self._store.fire(term, schedule, tasks, next_at):
-                fired += len(tasks)
-                self._observers.tell("schedule.fired", schedule=schedule.name, tasks=len(tasks))
-        return fired
-
     async def _alert(self, due: Due, unserved: int, *, in_background: bool) -> tuple[int, int]:
         if not due.alerts and not unserved:
             return 0, 0
@@ -294,6 +281,11 @@ class Supervisor:
             await self._delivery.run()
         except (StoreUnavailable, CommitUnknown) as error:
             self._observers.tell("store.unavailable", actor=self._actor, error=str(error))
+
+    def _pause(self) -> float:
+        """Seconds until the next pass; less while batches run."""
+        every, pause = self._settings.supervisor_every, self._batches.pause
+        return every if pause is None else min(every, pause)
 
     def _delay_after_failure(self) -> float:
         every = self._settings.supervisor_every

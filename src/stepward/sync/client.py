@@ -30,6 +30,7 @@ from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.store.contract import TaskCount
 from stepward.store.transaction_scopes import NESTED
+from stepward.sync.batches import SyncBatches
 from stepward.sync.handle import SyncTaskHandle
 from stepward.sync.queues import SyncEvents
 from stepward.sync.transaction import SyncTransaction, inner_of, is_borrowed
@@ -207,6 +208,11 @@ class SyncClient:
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
         return self._thread.call(self._open_client.audits(id, limit))
+
+    @property
+    def batches(self) -> SyncBatches:
+        """Acts on every task that a filter finds."""
+        return SyncBatches(self._thread, self._open_client.batches)
 
     def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Complete a step from outside with that result; the audit records ``by``. Raises CompletionRefused."""

@@ -15,6 +15,7 @@ from stepward.views.times import instant
 INSTANTS = frozenset(
     {
         "acknowledged_at",
+        "as_of",
         "at",
         "buried_at",
         "complete_by",

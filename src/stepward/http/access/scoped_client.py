@@ -19,15 +19,16 @@ from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.events import Hints
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.payload_hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
-from stepward.http.access.principals import Principal, TaskScope
+from stepward.http.access.principals import Principal
+from stepward.http.access.scoped_batches import ScopedBatches
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, DeadLetter, Schedule, Task
 from stepward.model.states import TaskState
 from stepward.payload import readable
 from stepward.store.contract import ChangedTasks, ChangesPlace
-from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Operator, both
-from stepward.store.search.fields import SearchField
+from stepward.store.rules.batches import in_scope
+from stepward.store.search.conditions import both
 
 MOST_ALERTS = 1_000
 
@@ -130,7 +131,8 @@ class ScopedClient:
     ) -> FoundPage:
         """Tasks in scope, newest first; a page may have fewer than ``limit`` before the end. Raises InvalidFilter."""
         condition = condition_of(where, state, workflow, label, self._session.store.now())
-        scoped = both(condition, in_scope(self.principal.scope))
+        scope = self.principal.scope
+        scoped = both(condition, in_scope(scope.workflows, dict(scope.labels)))
         found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
         await self._note_list("tasks", [task for task in found if task.error is not None])
         return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
@@ -144,6 +146,11 @@ class ScopedClient:
         """The status of each of these tasks, which this client found."""
         found = await self._session.statuses(tasks)
         return found if self.principal.payloads else [hidden_status(status) for status in found]
+
+    @property
+    def batches(self) -> ScopedBatches:
+        """Acts on every task in scope that a filter finds."""
+        return ScopedBatches(self._session, self.principal, self._audit)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
         """Submits a task that will be in scope, and returns its id. Raises HttpRefusal (403)."""
@@ -235,10 +242,3 @@ class ScopedClient:
     async def _note_list(self, listed: str, found: Sequence[object]) -> None:
         if self.principal.payloads and found:
             await self._audit.read_list(self.principal, listed)
-
-
-def in_scope(scope: TaskScope) -> Condition:
-    """The condition that a task is within the principal's scope."""
-    workflows = [Comparison(SearchField.WORKFLOW, Operator.EQUAL, name) for name in scope.workflows]
-    labels = [Comparison(SearchField.LABEL, Operator.EQUAL, value, name) for name, value in scope.labels]
-    return AllOf((*([AnyOf(tuple(workflows))] if workflows else ()), *labels))

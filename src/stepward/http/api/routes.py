@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import alerts, completions, streams, submissions, system, task_acts, tasks
+from stepward.http.api import alerts, batches, completions, streams, submissions, system, task_acts, tasks
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_tasks,
@@ -33,6 +33,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     system.pause_schedule,
     system.resume_schedule,
     system.remove_schedule,
+    *batches.BATCH_ROUTES,
     alerts.list_alerts,
     alerts.acknowledge_alert,
     alerts.list_audit,

@@ -40,6 +40,7 @@ class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     doubt: Doubt | None = None
     later: Later | None = None
     complete_by: str | float | None = None
+    priority: int | None = None
 
 
 class MarkDoneRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -111,6 +112,7 @@ async def resubmit_task(
         doubt=data.doubt,
         later=data.later,
         complete_by=instant_or_duration(data.complete_by),
+        priority=data.priority,
     )
     return ActResult(task.id, state)
 

@@ -5,6 +5,7 @@ seconds of the store's clock (``Store.now``). Verbs raise StoreUnavailable when 
 when the outcome of the commit is unknown.
 """
 
+from stepward.store.contract.batches import BatchPiece, BatchStore, BatchWork
 from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
@@ -38,6 +39,14 @@ from stepward.store.contract.transactions import (
     Transaction,
     WaitForHook,
 )
+from stepward.store.contract.values.batches import (
+    BATCH_ENDS,
+    Batch,
+    BatchParameters,
+    BatchRefusal,
+    BatchState,
+    BatchVerb,
+)
 from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.change_rows import (
     TRIM_ROWS,
@@ -58,11 +67,20 @@ from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSea
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 
 __all__ = [
+    "BATCH_ENDS",
     "MOST_COUNTED",
     "OVERTAKEN",
     "TRIM_ROWS",
     "AuditHead",
     "AuditedAct",
+    "Batch",
+    "BatchParameters",
+    "BatchPiece",
+    "BatchRefusal",
+    "BatchState",
+    "BatchStore",
+    "BatchVerb",
+    "BatchWork",
     "Bloat",
     "Change",
     "ChangedTasks",

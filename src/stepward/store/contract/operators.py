@@ -7,6 +7,7 @@ from typing import Protocol
 
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.store.contract.batches import BatchStore
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.overview import OverviewStore
 from stepward.store.contract.retention import (
@@ -23,7 +24,7 @@ from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSea
 from stepward.store.search.conditions import Condition
 
 
-class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, Protocol):
+class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, BatchStore, Protocol):
     """The verbs of operators."""
 
     def now(self) -> float:

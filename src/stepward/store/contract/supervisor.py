@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
+from stepward.store.contract.batches import BatchWork
 from stepward.store.contract.retention import OldRecords, Outlived, PruningStore, Purged, RetentionStore
 from stepward.store.contract.values.change_rows import Post
 from stepward.store.contract.values.server import Standby
@@ -28,6 +29,8 @@ class Due(Struct, frozen=True, kw_only=True):
     """Schedules whose next nominal time has come."""
     grace: int = 0
     """Whether some tasks have not had the grace after an outage yet: until all have, nothing is judged."""
+    batches: int = 0
+    """Batches that run."""
 
 
 class ExpiredStep(Struct, frozen=True, kw_only=True):
@@ -80,7 +83,7 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     """Seconds from submission to deadline, by the workflow or by the submission."""
 
 
-class SupervisorStore(RetentionStore, PruningStore, Protocol):
+class SupervisorStore(RetentionStore, PruningStore, BatchWork, Protocol):
     """The verbs of a Supervisor; ``term`` proves leadership in every changing statement.
 
     Once the store's clock is found to have been set, only ``forgive`` changes anything until ``lead`` is called again.

@@ -10,3 +10,7 @@ where s.task = v.task and s.run = v.run and s.key = v.key
 -- name: set_deadline
 -- Sets the deadline of the whole task.
 update {schema}.task set deadline = $2 where uid = $1
+
+-- name: set_priority
+-- Sets the priority of the task.
+update {schema}.task set priority = $2 where uid = $1

@@ -19,6 +19,7 @@ select
         select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as untold),
     (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1),
     (select count(*) from {schema}.meta where key = 'grace'),
+    (select count(*) from {schema}.batch where state = 'running'),
     extract(epoch from clock_timestamp())::float8
 
 -- name: end_stalled

@@ -3,6 +3,7 @@ condition."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from stepward.store.search.candidates import CandidateSource, SourceBranch
@@ -132,6 +133,14 @@ def source_search(
     bounds = tuple(part for part in parts if isinstance(part, Comparison) and part.field is SearchField.CREATED)
     rest = AllOf(tuple(part for part in parts if part not in bounds))
     return SourceSearch(dialect, source, scope._replace(bounds=bounds), rest)
+
+
+def still_fulfilling(dialect: SearchDialect, condition: Condition, uids: Sequence[str]) -> SqlStatement:
+    """The uids of those of some tasks that fulfil the condition."""
+    values = SqlValues(dialect.mark)
+    wanted = ", ".join(values.given(uid) for uid in uids)
+    rest = rendered(condition, dialect, values)
+    return SqlStatement(f"select t.uid from {dialect.task} as t where t.uid in ({wanted}) and {rest}", values.values)
 
 
 def sample(dialect: SearchDialect, condition: Condition) -> SqlStatement:

@@ -9,3 +9,7 @@ delete from stepward_step where task = ?1 and run = ?2 and key = ?3
 -- name: set_deadline
 -- Sets the deadline of the whole task.
 update stepward_task set deadline = ?2 where uid = ?1
+
+-- name: set_priority
+-- Sets the priority of the task.
+update stepward_task set priority = ?2 where uid = ?1

@@ -19,6 +19,7 @@ select
         select 1 from stepward_alert where delivered_at is null and next_try <= ?1 limit ?2)),
     (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1),
     (select count(*) from stepward_meta where key = 'grace'),
+    (select count(*) from stepward_batch where state = 'running'),
     0.0
 
 -- name: fence

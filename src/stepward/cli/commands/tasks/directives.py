@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -44,6 +45,7 @@ HELD = frozenset({TaskState.SUSPENDED})
 @click.option("--did-not-happen", is_flag=True, help="The attempts in doubt did nothing: you have checked.")
 @LATER
 @COMPLETE_BY
+@click.option("--priority", type=int, metavar="N", help="Its priority from now on, 0 (last) to 9 (first).")
 @DRY_RUN
 @with_client
 async def resubmit(
@@ -55,6 +57,7 @@ async def resubmit(
     did_not_happen: bool,
     later: str | None,
     complete_by: str | None,
+    priority: int | None,
     dry_run: bool,
 ) -> None:
     """Continue tasks in error: the step that failed is repeated."""
@@ -66,7 +69,8 @@ async def resubmit(
         asked = Directive(verb="resubmit", actor="", step=step, input=body, doubt=doubt)
         await _show_previews(client, ids, _completed(client, asked, later, by))
         return
-    await _each(client, ids, lambda task: task.resubmit(step, input, doubt=doubt, later=later, complete_by=by))
+    said: dict[str, Any] = {"doubt": doubt, "later": later, "complete_by": by, "priority": priority}
+    await _each(client, ids, lambda task: task.resubmit(step, input, **said))
 
 
 @click.command("undo")

@@ -42,3 +42,7 @@ class Directive(Struct, frozen=True, kw_only=True):
     """For resubmit and mark_done: the choice for steps that were executed after the step's outcome was delivered."""
     deadline: float | None = None
     """For resubmit and mark_done: the new deadline of the task; None leaves it, unless it has passed."""
+    priority: int | None = None
+    """For resubmit and mark_done: the new priority of the task; None leaves it."""
+    batch: str | None = None
+    """The id of the batch that the directive belongs to, for the audit."""

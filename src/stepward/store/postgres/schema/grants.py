@@ -43,8 +43,8 @@ _ALL = (*RIGHTS[Role.SCHEDULER],)
 KINDS: Mapping[LoginKind, Mapping[str, str]] = {
     **{LoginKind(role.value): rights for role, rights in RIGHTS.items()},
     LoginKind.CLIENT: _CLIENT,
-    LoginKind.OPERATOR: {**dict.fromkeys(_ALL, "siud"), "credential": "siud", "search": "s"},
-    LoginKind.READ_ONLY: dict.fromkeys((*_ALL, "search"), "s"),
+    LoginKind.OPERATOR: {**dict.fromkeys((*_ALL, "batch", "credential"), "siud"), "search": "s"},
+    LoginKind.READ_ONLY: dict.fromkeys((*_ALL, "batch", "search"), "s"),
 }
 """By kind, the privileges on each table."""
 MEMBERSHIPS = {

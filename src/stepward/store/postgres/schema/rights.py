@@ -66,6 +66,8 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "leadership": "su",
         "alert": "siud",
         "audit": "sid",
+        "batch": "su",
+        "search": "s",
     },
 }
 

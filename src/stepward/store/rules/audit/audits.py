@@ -13,6 +13,8 @@ from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
 from stepward.model.tasks import stopped_tasks
 from stepward.store.contract import (
+    Batch,
+    BatchParameters,
     Directive,
     Post,
 )
@@ -40,7 +42,12 @@ def directive_audit(
     """The act of an operator."""
     given = {"input": directive.input, "result": directive.result}
     details: dict[str, Any] = {name: msgspec.Raw(data) for name, data in given.items() if data is not None}
-    said = {"doubt": directive.doubt, "later": directive.later}
+    said = {
+        "doubt": directive.doubt,
+        "later": directive.later,
+        "priority": directive.priority,
+        "batch": directive.batch,
+    }
     details |= {name: word for name, word in said.items() if word is not None} | dict(more or {})
     return Audit(
         actor=directive.actor,
@@ -112,6 +119,21 @@ def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:
     """An operator deleted tasks that had ended."""
     return Audit(actor=actor, act="purge", details=msgspec.json.encode({"tasks": tasks, "ended_before": before}))
+
+
+def batch_start_audit(batch: Batch) -> Audit:
+    """An operator started a batch."""
+    details: dict[str, Any] = {"batch": batch.id, "verb": batch.verb, "filter": batch.filter, "rate": batch.rate}
+    details |= {"matched": batch.matched, "as_of": batch.as_of, "reason": batch.reason}
+    details |= {"workflows": batch.workflows, "labels": batch.labels, "parameters": batch.parameters}
+    shown = {name: value for name, value in details.items() if value not in (None, [], {}, BatchParameters())}
+    return Audit(actor=batch.actor, act="start", after=batch.state, details=msgspec.json.encode(shown))
+
+
+def batch_audit(batch: Batch, act: str, actor: str) -> Audit:
+    """An operator steered a batch, or it is done."""
+    details = {"batch": batch.id, "done": batch.done, "refused": batch.refused, "rate": batch.rate}
+    return Audit(actor=actor, act=act, after=batch.state, details=msgspec.json.encode(details))
 
 
 def credential_audit(actor: str, act: str, credential: Credential) -> Audit:

@@ -39,12 +39,13 @@ from stepward.store.verbs import (
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers import retention
+from stepward.store.verbs.readers.batches import BatchVerbs
 from stepward.store.verbs.readers.search import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
 
-class OperatorVerbs(retention.RetentionVerbs):
+class OperatorVerbs(retention.RetentionVerbs, BatchVerbs):
     """Implements ``OperatorStore``."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:

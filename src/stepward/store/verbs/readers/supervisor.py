@@ -8,18 +8,32 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows
-from stepward.store.contract import Decision, Due, ExpiredStep, ExpiredTask, OldRecords, Outlived, Post, Purged, Standby
+from stepward.store.contract import (
+    Batch,
+    BatchPiece,
+    Decision,
+    Due,
+    ExpiredStep,
+    ExpiredTask,
+    OldRecords,
+    Outlived,
+    Post,
+    Purged,
+    Standby,
+)
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
+from stepward.store.rules.batches import allowed, next_search
 from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
+from stepward.store.verbs import batches, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal, pruning, recurring
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.dead_letters import forget_expired
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.grace import Grace
 from stepward.store.verbs.leadership import Leadership
 from stepward.store.verbs.readers import retention
+from stepward.store.verbs.readers.search import found_tasks
 from stepward.store.verbs.tasks import inbox
 
 P = ParamSpec("P")
@@ -124,6 +138,20 @@ class SupervisorVerbs(retention.RetentionVerbs):
 
     async def settle_alert(self, term: int, kind: str) -> bool:
         return await self._judged(term, False, _settle_alert, kind, self._clock.now())
+
+    async def running_batches(self, limit: int) -> list[Batch]:
+        return [rows.batch(row) for row in await self._transactions.read(ask.rows, "batches.running", limit)]
+
+    async def advance_batch(self, term: int, batch: Batch) -> BatchPiece | None:
+        """Searches beside the transaction: a search may be long, and the store is others' meanwhile."""
+        limit = allowed(batch, self._clock.now())
+        if not limit:
+            return BatchPiece(batch, 0)
+        search = next_search(batch, limit)
+        found = await self._transactions.read_beside(found_tasks, self._dialect, search)
+        advanced = await self._judged(term, None, batches.advance, self._dialect, batch, found, self._clock.now())
+        self._ring()
+        return advanced
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())

@@ -48,9 +48,17 @@ async def _repair(connection: VerbConnection, task: Task, directive: Directive, 
     for child in repair.begun:
         await new_tasks.begin(connection, [child], child.workflow, child.version)
     for child in repair.resubmitted:
-        again = Directive(verb=DirectiveVerb.RESUBMIT, actor=directive.actor, deadline=directive.deadline)
+        again = Directive(
+            verb=DirectiveVerb.RESUBMIT,
+            actor=directive.actor,
+            deadline=directive.deadline,
+            priority=directive.priority,
+            batch=directive.batch,
+        )
         await direct(connection, child, again, now)
     if directive.deadline is not None:
         await connection.change("directives.set_deadline", task.uid, directive.deadline)
+    if directive.priority is not None:
+        await connection.change("directives.set_priority", task.uid, directive.priority)
     await inbox.insert(connection, repair.posts, now)
     return repair

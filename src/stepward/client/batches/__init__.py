@@ -1,0 +1,1 @@
+"""Acts in bulk: one directive for every task that a filter finds."""

@@ -1,0 +1,86 @@
+"""Batches on the rows: started, steered, and carried out piece by piece, each piece with its cursor in one commit."""
+
+from __future__ import annotations
+
+from stepward.errors import BatchNotFound, Refused
+from stepward.model.records import Task
+from stepward.store import rows
+from stepward.store.contract import Batch, BatchPiece, BatchState, FoundTasks
+from stepward.store.rules import batches as rules
+from stepward.store.rules.audit import audits
+from stepward.store.search.dialect import SearchDialect
+from stepward.store.search.statements import still_fulfilling
+from stepward.store.verbs import journal
+from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.tasks import directives, inbox
+
+
+async def start(connection: VerbConnection, batch: Batch, now: float) -> None:
+    """Keep a new batch."""
+    await connection.change("batches.add", *rows.batch_values(batch))
+    await journal.write_audits(connection, [audits.batch_start_audit(batch)], now)
+
+
+async def one(connection: VerbConnection, id: str) -> Batch | None:
+    """The batch of that id."""
+    row = await connection.row("batches.one", id)
+    return None if row is None else rows.batch(row)
+
+
+async def steer(connection: VerbConnection, id: str, act: str, actor: str, rate: float | None, now: float) -> Batch:
+    """Change its state or its rate."""
+    row = await connection.row("batches.lock", id)
+    if row is None:
+        raise BatchNotFound(f"batch {id[:100]!r}: expected one that was started, found none such; look at the list")
+    batch = rules.steered(rows.batch(row), act, now, rate)
+    await _write(connection, batch)
+    await journal.write_audits(connection, [audits.batch_audit(batch, act, actor)], now)
+    return batch
+
+
+async def advance(
+    connection: VerbConnection, dialect: SearchDialect, batch: Batch, found: FoundTasks, now: float
+) -> BatchPiece | None:
+    """Ask those of the tasks that still fulfil the batch's condition, and move the cursor behind all of them."""
+    row = await connection.row("batches.lock", batch.id)
+    if row is None:
+        return None
+    current = rows.batch(row)
+    if current.state is not BatchState.RUNNING or current.cursor_uid != batch.cursor_uid:
+        return None
+    uids = [task.uid for task in found.tasks]
+    locked = await inbox.lock(connection, uids)
+    wanted = await _still_wanted(connection, dialect, current, uids)
+    after = current
+    for uid in uids:
+        if uid in wanted and uid in locked:
+            after = await _ask(connection, after, locked[uid], now)
+    acts = after.done + after.refused - current.done - current.refused
+    after = rules.gone_through(rules.paid(after, acts, now), found, now)
+    await _write(connection, after)
+    if after.state is BatchState.DONE:
+        await journal.write_audits(connection, [audits.batch_audit(after, "finish", after.actor)], now)
+    return BatchPiece(after, acts)
+
+
+async def _still_wanted(connection: VerbConnection, dialect: SearchDialect, batch: Batch, uids: list[str]) -> set[str]:
+    """They were found before they were locked: what has changed meanwhile may be none of the batch's any more."""
+    if not uids:
+        return set()
+    statement = still_fulfilling(dialect, rules.condition_of_batch(batch), uids)
+    return {row[0] for row in await connection.fetched(statement.sql, *statement.values)}
+
+
+async def _ask(connection: VerbConnection, batch: Batch, task: Task, now: float) -> Batch:
+    """The directive as a single one goes, for itself: a task that refuses keeps no other from it."""
+    try:
+        async with connection.savepoint():
+            await directives.direct(connection, task, rules.directive_of(batch, now), now)
+    except Refused as error:
+        return rules.refused_by(batch, task.id, str(error))
+    return rules.succeeded(batch)
+
+
+async def _write(connection: VerbConnection, batch: Batch) -> None:
+    values = rows.batch_values(batch)
+    await connection.change("batches.write", *(values[place] for place in rows.BATCH_WRITTEN))
