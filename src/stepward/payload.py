@@ -13,6 +13,7 @@ import msgspec
 
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
 from stepward.nesting import is_deeper
+from stepward.pydantic_models import decode_model, encode_model, hoisted, schema_of_model
 
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
@@ -30,12 +31,13 @@ FOUND = (
     (re.compile(r"Expected (.+?)(?: - at (`.+`))"), r"something else than \1 at \2"),
     (re.compile(r"Expected (.+)"), r"something else than \1"),
     (re.compile(r"Object missing required field (.*)"), r"an object without the required field \1"),
+    (re.compile(r"(.+) at (`.+`) - at `\$.*`"), r"\1 at \2"),
     (re.compile(r"Encoding objects of type coroutine is unsupported"), "a coroutine: was an `await` forgotten?"),
     (re.compile(r"Encoding objects of type (.+) is unsupported"), r"an object of type \1"),
 )
 """Phrases of msgspec about values that do not fit, and how messages phrase them."""
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+_encoder = msgspec.json.Encoder(order="deterministic", enc_hook=encode_model)
 
 
 def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> bytes:
@@ -69,7 +71,7 @@ def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: st
 def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     """The value of JSON bytes as ``kind``; raises InvalidPayload naming ``what``."""
     try:
-        return msgspec.json.decode(data, type=kind)
+        return msgspec.json.decode(data, type=kind, dec_hook=decode_model)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         wanted = "JSON" if kind is Any else f"JSON that fits {_name(kind)}"
         raise InvalidPayload(f"{what}: expected {wanted}, found {cause(error)}") from None
@@ -175,12 +177,12 @@ class Signature:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the argument array with its defaults; raises DeclarationError for types that have none."""
         try:
-            schema = msgspec.json.schema(self._decoder.type)
+            schema = hoisted(msgspec.json.schema(self._decoder.type, schema_hook=schema_of_model))
             array: dict[str, Any] = schema["$defs"][schema["$ref"].rpartition("/")[2]]
             places: list[dict[str, Any]] = array["prefixItems"]
             for place, parameter in zip(places, self._signature.parameters.values(), strict=True):
                 if parameter.default is not parameter.empty:
-                    place["default"] = msgspec.to_builtins(parameter.default, str_keys=True)
+                    place["default"] = msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=encode_model)
             if not places:
                 del array["prefixItems"]  # JSON Schema allows no empty one
             return schema
@@ -231,7 +233,7 @@ def _constant(value: object) -> Callable[[], object]:
 
 def _decoder(kind: Any, what: str) -> msgspec.json.Decoder[Any]:
     try:
-        return msgspec.json.Decoder(kind)
+        return msgspec.json.Decoder(kind, dec_hook=decode_model)
     except TypeError as error:
         raise DeclarationError(
             f"{what}: expected types that JSON can tell apart, found: {error}; annotate otherwise"
@@ -248,7 +250,7 @@ def _hints(fn: Callable[..., Any], what: str) -> dict[str, Any]:
 
 
 def _refuse_nan(value: object, what: str) -> None:
-    stack = [msgspec.to_builtins(value)]
+    stack = [msgspec.to_builtins(value, enc_hook=encode_model)]
     while stack:
         item = stack.pop()
         if isinstance(item, float) and not math.isfinite(item):
