@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any
 
-from stepward.errors import RaisedInstead
+from stepward.error_messages import RaisedInstead
 
 ThreadWork = tuple["Future[Any]", Callable[[], Any]]
 

@@ -15,7 +15,8 @@ from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.reply_sender import ReplySender
 from stepward.cancelling import end_tasks
 from stepward.clock import Environment
-from stepward.errors import StepwardError, named
+from stepward.error_messages import named
+from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.current import CURRENT, CurrentStep

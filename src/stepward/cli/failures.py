@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from stepward.error_messages import message_of
 from stepward.errors import (
     AgentNotFound,
     CommitUnknown,
@@ -25,7 +26,6 @@ from stepward.errors import (
     TaskConflict,
     TaskNotFound,
     TransportError,
-    message_of,
 )
 from stepward.views.printable import clean
 

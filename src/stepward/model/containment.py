@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.errors import RaisedInstead
+from stepward.error_messages import RaisedInstead
 from stepward.interrupts import pass_interrupt
 from stepward.model.current import FinishedLater
 

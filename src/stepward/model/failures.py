@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from stepward.errors import InvalidPayload, RaisedInstead, Refused, Unrecoverable, message_of
+from stepward.error_messages import RaisedInstead, message_of
+from stepward.errors import InvalidPayload, Refused, Unrecoverable
 from stepward.payload import decode, encode
 
 LONGEST_MESSAGE = 10_000

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.cancelling import end_tasks
-from stepward.errors import message_of
+from stepward.error_messages import message_of
 from stepward.model.containment import contained
 from stepward.store.contract import Transaction
 from stepward.submission.declaration import Accept, Accepted, Message

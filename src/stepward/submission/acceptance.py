@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreError, StoreUnusable, Unacceptable, message_of, named
+from stepward.error_messages import message_of, named
+from stepward.errors import Refused, StoreError, StoreUnusable, Unacceptable
 from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.messages.cloudevents import CloudEvent, decode_event

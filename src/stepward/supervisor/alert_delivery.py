@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stepward.errors import message_of
+from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from types import MappingProxyType
 
-from stepward.errors import Refused, StepFailed, leaves_of, message_of
+from stepward.error_messages import leaves_of, message_of
+from stepward.errors import Refused, StepFailed
 from stepward.model.failures import FailureConverter, read
 from stepward.payload import encode
 from stepward.workflow.control import ContinueAsNew

@@ -10,7 +10,8 @@ from types import ModuleType, TracebackType
 from typing import Any
 
 from stepward.app import App
-from stepward.errors import Refused, StepwardError, message_of
+from stepward.error_messages import message_of
+from stepward.errors import Refused, StepwardError
 from stepward.settings import Settings
 from stepward.store.opening import identify
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from stepward.errors import named
+from stepward.error_messages import named
 from stepward.model import failures
 from stepward.model.containment import failure_of
 from stepward.model.effects import is_in_doubt, may_have_acted
