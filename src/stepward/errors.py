@@ -20,6 +20,7 @@ StepwardError
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
 │   ├── InboxFull            a task has more signals waiting than it may
+│   ├── TaskChanged          the task is not any more what the asker saw
 │   └── IllegalTransition    the task's state does not allow what was asked for
 ├── StoreError
 │   ├── StoreUnavailable     cannot be reached, is busy, read-only or full: exit code 3
@@ -129,6 +130,14 @@ class CompletionRefused(Refused):
 
 class InboxFull(Refused):
     """The task already has the most signals that may wait; it accepts more after it has consumed some."""
+
+
+class TaskChanged(Refused):
+    """The task has changed since the asker saw it; ``version`` is its present version."""
+
+    def __init__(self, message: str, *, version: str) -> None:
+        super().__init__(message)
+        self.version = version
 
 
 class IllegalTransition(Refused):

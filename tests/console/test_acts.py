@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import httpx
 import pytest
 
@@ -45,6 +47,21 @@ async def test_an_act_on_an_old_picture_is_refused_and_changes_nothing(
     assert "Nothing was done: it has changed meanwhile" in answer.text
     assert 'href="/tasks/order-1"' in answer.text
     assert (await client.task("order-1").status()).state is TaskState.PROCESSED
+
+
+async def test_of_two_acts_on_one_picture_the_second_is_refused(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle
+) -> None:
+    page = await page_of(local)
+    forms = [act_form(page, "undo"), act_form(page, "resubmit", edited=True)]
+    answers = await asyncio.gather(
+        send(local, forms[0], reason="the customer left"), send(local, forms[1], value='["good"]')
+    )
+    assert sorted(answer.status_code for answer in answers) == [303, 409]
+    acts = [act.act for act in await client.audits("order-1") if act.actor == "local" and act.act != "read_payloads"]
+    assert len(acts) == 1
+    if acts == ["undo"]:
+        assert "the customer left" in await page_of(local)
 
 
 @pytest.mark.parametrize("token", ["", "0" * 64])

@@ -131,6 +131,25 @@ async def test_an_act_on_what_has_changed_meanwhile_is_refused(client: Client, l
     assert (await in_state(local, "order-1", "suspended"))["state"] == "suspended"
 
 
+async def test_of_acts_at_once_with_one_etag_one_is_carried_out(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(order, "bad", id="order-1")
+    await in_state(local, "order-1", "error")
+    shown = {"If-Match": (await local.get("/api/v1/tasks/order-1")).headers["etag"]}
+    sent = [
+        local.post(f"/api/v1/tasks/order-1/{act}", headers=shown, json=body, params={"reason": "it is paid"})
+        for act, body in (("undo", None), ("cancel", None), ("resubmit", {"doubt": "did_not_happen"})) * 3
+    ]
+    answers = await asyncio.gather(*sent)
+    assert sorted(answer.status_code for answer in answers) == [202] + [412] * 8
+    refused = next(answer for answer in answers if answer.status_code == 412)
+    assert refused.headers["etag"] != shown["If-Match"]
+    assert refused.json()["errors"][0]["field"] == "If-Match"
+    acts = (await local.get("/api/v1/tasks/order-1/audit")).json()
+    assert [act["details"]["reason"] for act in acts if act["actor"] == "local" and act["act"] != "read_payloads"] == [
+        "it is paid"
+    ]
+
+
 async def test_pages_follow_one_another(client: Client, local: httpx.AsyncClient) -> None:
     for number in range(5):
         await client.submit(greet, "Ada", id=f"order-{number}")

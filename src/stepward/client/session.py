@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from stepward.client.completion import Completions
 from stepward.client.handle import TaskHandle, actor
 from stepward.client.queues.events import Readers
@@ -76,6 +78,8 @@ class ClientSession:
         self.limit = payload_bytes
         self.actor = actor()
         """Who acts, for the audit."""
+        self._reason: str | None = None
+        self._expected: tuple[str, ...] = ()
         self.hints = hints or Hints()
         self._operations = registry.operations if registry is not None else {}
         self.completions = Completions(opened.client, app, environment, self.hints, payload_bytes, self._operations)
@@ -89,10 +93,13 @@ class ClientSession:
         self._lookout = Lookout(opened.client, endings or Endings(), self.hints, poll)
         self._watcher = ChangeWatcher(opened.host, self.hints) if self.owns_store else None
 
-    def acting_as(self, actor: str) -> ClientSession:
-        """This session under the name of another actor, for the audit; it closes with this one."""
+    def acting_as(self, actor: str, *, reason: str | None = None, expected: Sequence[str] = ()) -> ClientSession:
+        """This session in the name of another actor, for the audit; it is open as long as this one.
+
+        Its acts on a task give ``reason``, and raise TaskChanged unless the task has one of the versions ``expected``.
+        """
         other = copy.copy(self)
-        other.actor = actor
+        other.actor, other._reason, other._expected = actor, validation.reason(reason), tuple(expected)
         return other
 
     async def open(self) -> None:
@@ -166,7 +173,8 @@ class ClientSession:
             refuse_unfit(
                 named_step(task, await self.store.client.steps(task.id), directive), directive, self._operations
             )
-        state = await self.store.client.direct(validation.known_id(id), directive)
+        asked = replace(directive, reason=self._reason, expected=self._expected)
+        state = await self.store.client.direct(validation.known_id(id), asked)
         self.hints.hint()
         return state
 
@@ -176,7 +184,15 @@ class ClientSession:
         self.check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
-        fresh = await self.store.client.signal(validation.known_id(id), name, body, validation.signal_id(signal_id), by)
+        fresh = await self.store.client.signal(
+            validation.known_id(id),
+            name,
+            body,
+            validation.signal_id(signal_id),
+            by,
+            expected=self._expected,
+            reason=self._reason,
+        )
         self.hints.hint()
         return fresh
 

@@ -8,12 +8,11 @@ data.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from hashlib import blake2b, sha256
 
 from stepward.http.access.principals import Principal, SignIn
 from stepward.http.problems import HttpRefusal
-from stepward.model.records import Step, Task
 
 DIGEST_BYTES = 12
 
@@ -48,18 +47,6 @@ class FormGuard:
 def version_of(*parts: object) -> str:
     """The digest of the values that a page shows."""
     return blake2b(repr(parts).encode(), digest_size=DIGEST_BYTES).hexdigest()
-
-
-def task_version(task: Task, steps: Sequence[Step]) -> str:
-    """The digest of what an operator decides by: the task's state and error, and the states of its steps."""
-    return version_of(
-        task.uid,
-        task.run,
-        task.state,
-        task.undo_to,
-        task.error,
-        [(step.run, step.key, step.state, step.attempt, step.generation) for step in steps],
-    )
 
 
 def listed_version(rows: Iterable[object]) -> str:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from stepward import durations
+from stepward.model.records import Audit
 from stepward.payload import readable
 from stepward.store.contract import MOST_COUNTED
 from stepward.views.actions.acts import NAMES
@@ -84,6 +85,13 @@ def brief(payload: bytes | None, most: int = 120) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def reason_of(audit: Audit) -> str:
+    """The reason that was given with an act; empty where there is none, or it is hidden."""
+    details = readable(audit.details)
+    found = details.get("reason") if isinstance(details, dict) else None
+    return found if isinstance(found, str) else ""
+
+
 def task_href(id: str) -> str:
     """The address of a task's page, below the console's root."""
     return f"/tasks/{quote(id.replace('/', '~'), safe='~@:')}"
@@ -133,6 +141,7 @@ FILTERS: dict[str, Any] = {
     "plural": plural,
     "pretty": pretty,
     "query": query,
+    "reason_of": reason_of,
     "sign": sign_of,
     "span": span,
     "state": state,

@@ -25,6 +25,7 @@ from stepward.errors import (
     StepwardError,
     StoreUnavailable,
     StoreUnusable,
+    TaskChanged,
     TaskConflict,
     TaskNotFound,
     TransportError,
@@ -74,6 +75,7 @@ STATUSES: tuple[tuple[type[StepwardError], int], ...] = (
     (AgentNotFound, 404),
     (BatchNotFound, 404),
     (TaskConflict, 409),
+    (TaskChanged, 412),
     (IllegalTransition, 409),
     (CompletionRefused, 409),
     (InboxFull, 429),
@@ -132,6 +134,11 @@ def _stepward_error(_: Request[Any, Any, Any], error: StepwardError) -> Response
     return _answer(problem_of(status, str(error), errors), {"Retry-After": "1"} if status >= UNAVAILABLE else None)
 
 
+def _task_changed(_: Request[Any, Any, Any], error: TaskChanged) -> Response[bytes]:
+    problem = problem_of(HTTPStatus.PRECONDITION_FAILED, str(error), [FieldProblem("If-Match", str(error))])
+    return _answer(problem, {"ETag": f'"{error.version}"'})
+
+
 def _validation(_: Request[Any, Any, Any], error: ValidationException) -> Response[bytes]:
     found = [_field_problem(each) for each in error.extra or () if isinstance(each, dict)]
     detail = "; ".join(f"{each.field}: {each.message}" for each in found) or error.detail
@@ -156,6 +163,7 @@ def _bug(_: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
 EXCEPTION_HANDLERS: ExceptionHandlersMap = {
     HttpRefusal: _refusal,
     StepwardError: _stepward_error,
+    TaskChanged: _task_changed,
     ValidationException: _validation,
     HTTPException: _http,
     Exception: _bug,

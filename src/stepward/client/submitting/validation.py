@@ -105,6 +105,11 @@ def note(value: str | None) -> str | None:
     return _short_text(value, "note")
 
 
+def reason(value: str | None) -> str | None:
+    """Why an actor asks for something, for the audit."""
+    return _short_text(value, "reason")
+
+
 def person(value: str | None) -> str | None:
     """Who acts, for the audit."""
     return _short_text(value, "by")

@@ -9,13 +9,12 @@ from msgspec import Struct
 
 from stepward.client import TaskHandle, refusal, session_of
 from stepward.console.acts.form import STALE, SentForm, sent_form
-from stepward.console.form_tokens import task_version
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
-from stepward.errors import InvalidArguments, Refused
+from stepward.errors import InvalidArguments, Refused, TaskChanged
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.etags import version_of
 from stepward.http.dependencies import RequestClient
-from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive
 from stepward.views.actions.acts import taken_back
@@ -97,25 +96,20 @@ async def _previewed(client: ScopedClient, id: str, verb: str) -> BulkLine:
         found = await client.find(id)
     except Refused as error:
         return BulkLine(id=id, state=None, said=str(error), is_refused=True)
-    record, store = found.record, session_of(found.client).store.client
-    steps = await store.steps(id)
-    refused = await refusal(store, record, steps, Directive(verb=verb, actor=""))
+    record, session = found.record, session_of(found.client)
+    steps = await session.store.client.steps(id)
+    (status,) = await session.statuses([record])
+    refused = await refusal(session.store.client, record, steps, Directive(verb=verb, actor=""))
     said = refused or MEANINGS.get(verb) or taken_back(steps)
-    version = task_version(record, steps)
-    return BulkLine(id=id, state=record.state, version=version, said=said, is_refused=refused is not None)
+    return BulkLine(id=id, state=record.state, version=version_of(status), said=said, is_refused=refused is not None)
 
 
 async def _done(client: ScopedClient, id: str, verb: str, version: str) -> BulkLine:
     try:
         found = await client.find(id)
-        steps = await session_of(found.client).store.client.steps(id)
-        if task_version(found.record, steps) != version:
-            return _refused(id, found.record, STALE)
-        state = await ACTS[verb](found.handle)
+        state = await ACTS[verb](client.acting(found, expected=[version]))
+    except TaskChanged:
+        return BulkLine(id=id, state=found.record.state, said=STALE, is_refused=True)
     except Refused as error:
         return BulkLine(id=id, state=None, said=str(error), is_refused=True)
     return BulkLine(id=id, state=state, said="done")
-
-
-def _refused(id: str, record: Task, why: str) -> BulkLine:
-    return BulkLine(id=id, state=record.state, said=why, is_refused=True)

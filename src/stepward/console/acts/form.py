@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import msgspec
 
 from stepward.console.form_tokens import FormGuard
 from stepward.console.page_frame import PageRequest
-from stepward.errors import InvalidArguments
+from stepward.errors import InvalidArguments, TaskChanged
 from stepward.http.access.principals import Principal
 from stepward.http.problems import HttpRefusal
 from stepward.payload import check_size
@@ -61,6 +62,15 @@ class SentForm:
         typed = self.text("typed").strip()
         if typed != expected:
             raise HttpRefusal(422, f"confirmation: expected {expected} typed, found {typed[:60]!r}; nothing was done")
+
+
+@contextmanager
+def unchanged_page() -> Iterator[None]:
+    """Raises HttpRefusal (409) where the task of a form is not any more as the page showed it."""
+    try:
+        yield
+    except TaskChanged:
+        raise HttpRefusal(409, STALE) from None
 
 
 async def sent_form(request: PageRequest, guard: FormGuard, principal: Principal) -> SentForm:

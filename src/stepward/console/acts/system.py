@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import post
 from litestar.response import Redirect
 
-from stepward.console.acts.form import SentForm, sent_form
+from stepward.console.acts.form import STALE, SentForm, sent_form
 from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
@@ -21,11 +21,11 @@ async def agent_act(request: PageRequest, client: RequestClient, console: Shared
     name, whole = form.text("name"), client.unscoped
     found = [listed_version([each.state, each.suspended_at]) for each in await whole.agents() if each.name == name]
     form.check_version(found[0] if found else "")
-    if form.text("verb") == "suspend":
-        await whole.suspend_agent(name, form.optional("note"))
-        return _back(request, "/agents", "suspend_agent")
-    await whole.resume_agent(name)
-    return _back(request, "/agents", "resume_agent")
+    is_suspension = form.text("verb") == "suspend"
+    act = whole.suspend_agent(name, form.optional("note")) if is_suspension else whole.resume_agent(name)
+    if not await act:
+        raise HttpRefusal(409, f"Agent {name[:100]}: {STALE}")
+    return _back(request, "/agents", "suspend_agent" if is_suspension else "resume_agent")
 
 
 @post("/alerts/act", permission=Permission.ACT)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from litestar import post
 from litestar.response import Redirect
 
-from stepward.client import UNSET, session_of
-from stepward.console.acts.form import SentForm, sent_form
-from stepward.console.form_tokens import task_version
+from stepward.client import UNSET, TaskHandle
+from stepward.console.acts.form import SentForm, sent_form, unchanged_page
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.console.template_filters import task_href
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import FoundTask
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 
@@ -27,17 +25,16 @@ async def task_act(request: PageRequest, client: RequestClient, console: SharedC
     verb = form.text("verb")
     if verb not in VERBS:
         raise InvalidArguments(f"verb: expected one of {', '.join(sorted(VERBS))}, found {verb[:40]!r}")
-    rows = await session_of(found.client).store.client.steps(found.record.id)
-    form.check_version(task_version(found.record, rows))
-    await _carry_out(found, verb, form, by=client.principal.name)
+    handle = client.acting(found, reason=form.optional("reason"), expected=[form.text("version")])
+    with unchanged_page():
+        await _carry_out(handle, verb, form, by=client.principal.name)
     console.forget()
     return Redirect(f"{root_of(request)}{task_href(found.record.id)}?done={verb}", status_code=303)
 
 
-async def _carry_out(found: FoundTask, verb: str, form: SentForm, *, by: str) -> None:
-    handle = found.handle
+async def _carry_out(handle: TaskHandle, verb: str, form: SentForm, *, by: str) -> None:
     if verb == "resubmit":
-        await _resubmit(found, form)
+        await _resubmit(handle, form)
     elif verb == "mark_done":
         step = form.text("step")
         later, until = form.optional("later"), form.optional("complete_by")
@@ -49,7 +46,7 @@ async def _carry_out(found: FoundTask, verb: str, form: SentForm, *, by: str) ->
         await {"undo": handle.undo, "cancel": handle.cancel, "suspend": handle.suspend, "resume": handle.resume}[verb]()
 
 
-async def _resubmit(found: FoundTask, form: SentForm) -> None:
+async def _resubmit(handle: TaskHandle, form: SentForm) -> None:
     edited: object = UNSET
     if form.text("value").strip():
         edited = form.json("value", "arguments")
@@ -57,7 +54,7 @@ async def _resubmit(found: FoundTask, form: SentForm) -> None:
             raise InvalidArguments(
                 "arguments: expected an array of the step's arguments, found another value; write […]"
             )
-    await found.handle.resubmit(
+    await handle.resubmit(
         form.optional("step"),
         edited,
         doubt=form.optional("doubt"),

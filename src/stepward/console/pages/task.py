@@ -12,13 +12,13 @@ from msgspec import Struct
 
 from stepward.client import Client, TaskStatus, session_of
 from stepward.client.status import step_record
-from stepward.console.form_tokens import task_version
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.timeline.axis import axis_of
 from stepward.console.timeline.drawing import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.etags import version_of
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.effects import child_id
@@ -124,7 +124,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "relatives": view.relatives,
         "signals": view.signals.most_common(5),
         "plan": _plan(view),
-        "version": task_version(view.record, view.rows),
+        "version": version_of(view.status),
         "is_over": view.record.state in TASK_ENDS,
         "deadline_used": _deadline_used(view.record, now),
     }

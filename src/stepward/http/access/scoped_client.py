@@ -92,6 +92,11 @@ class ScopedClient:
             raise TaskNotFound(f"task {id[:200]!r}: expected an id that was submitted, found none such")
         return FoundTask(record, self._client.task(id), self._client)
 
+    def acting(self, found: FoundTask, *, reason: str | None = None, expected: Sequence[str] = ()) -> TaskHandle:
+        """A handle whose acts give ``reason``, and raise TaskChanged unless the task has an expected version."""
+        session = self._session.acting_as(self.principal.name, reason=reason, expected=expected)
+        return client_on(session).task(found.record.id)
+
     def sees(self, record: Task) -> bool:
         """Whether the task is within the principal's scope."""
         labels = readable(record.labels)

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
-import msgspec
-
 from stepward.client import TaskStatus
-from stepward.http.access.scoped_client import FoundTask
-from stepward.http.problems import HttpRefusal
+from stepward.model.tasks.task_version import task_version
 
 MOST_TAGS = 20
 
 
 def etag_of(status: TaskStatus) -> str:
-    """The ETag of a task: it changes with everything that an operator decides by, and not with the owner or the
+    """The ETag of a task: its version in double quotes."""
+    return f'"{version_of(status)}"'
+
+
+def version_of(status: TaskStatus) -> str:
+    """The version of a task: it changes with everything that an operator decides by, and not with the owner or the
     complete-by."""
-    known = (
-        status.uid,
-        status.state,
-        status.run,
-        status.failure_count,
-        status.waits_for,
-        status.steps,
-        status.steps_done,
-        status.finished_at,
-        status.deadline,
-    )
-    return f'"{sha256(msgspec.json.encode(known)).hexdigest()[:32]}"'
+    return task_version(status, status.steps, status.steps_done)
 
 
-async def check_unchanged(found: FoundTask, if_match: str | None) -> None:
-    """Raises HttpRefusal (412) if the task's ETag is not among those of ``If-Match``."""
+def versions_in(if_match: str | None) -> tuple[str, ...]:
+    """The versions that ``If-Match`` names; empty where any is accepted."""
     if if_match is None or if_match.strip() == "*":
-        return
-    etag = etag_of(await found.handle.status())
-    if etag not in [tag.strip() for tag in if_match.split(",")[:MOST_TAGS]]:
-        raise HttpRefusal(
-            412,
-            f"If-Match: expected {etag}, found another: the task has changed meanwhile; look at it again",
-            field="If-Match",
-            headers={"ETag": etag},
-        )
+        return ()
+    return tuple(tag.strip().strip('"') for tag in if_match.split(",")[:MOST_TAGS])

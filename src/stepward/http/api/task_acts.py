@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from litestar import get, post
-from litestar.params import Body, FromQuery, HeaderParameter
+from litestar.params import Body, FromQuery, HeaderParameter, QueryParameter
 from msgspec import UNSET, Struct, UnsetType
 
 from stepward.client import UNSET as NOT_GIVEN
 from stepward.client import RepairPreview, TaskHandle
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.etags import check_unchanged
+from stepward.http.api.etags import versions_in
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
@@ -22,6 +22,8 @@ from stepward.store.contract import Doubt, Later
 IfMatch = Annotated[
     str | None, HeaderParameter(name="If-Match", description="The ETag of the task as the page showed it.")
 ]
+
+Reason = Annotated[str | None, QueryParameter(min_length=1, max_length=200, description="Why, for the audit.")]
 
 
 class ActResult(Struct, frozen=True):
@@ -70,30 +72,38 @@ class SignalResult(Struct, frozen=True):
 
 
 @post("/tasks/{task_id:str}/cancel", permission=Permission.ACT, status_code=202)
-async def cancel_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+async def cancel_task(
+    client: RequestClient, task_id: PathId, if_match: IfMatch = None, reason: Reason = None
+) -> ActResult:
     """Stop the task, undo its steps, and end it as cancelled."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     return ActResult(task.id, await task.cancel())
 
 
 @post("/tasks/{task_id:str}/undo", permission=Permission.ACT, status_code=202)
-async def undo_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+async def undo_task(
+    client: RequestClient, task_id: PathId, if_match: IfMatch = None, reason: Reason = None
+) -> ActResult:
     """Undo the task, even a processed one."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     return ActResult(task.id, await task.undo())
 
 
 @post("/tasks/{task_id:str}/suspend", permission=Permission.ACT, status_code=202)
-async def suspend_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+async def suspend_task(
+    client: RequestClient, task_id: PathId, if_match: IfMatch = None, reason: Reason = None
+) -> ActResult:
     """Start no further step of the task until it is resumed."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     return ActResult(task.id, await task.suspend())
 
 
 @post("/tasks/{task_id:str}/resume", permission=Permission.ACT, status_code=202)
-async def resume_task(client: RequestClient, task_id: PathId, if_match: IfMatch = None) -> ActResult:
+async def resume_task(
+    client: RequestClient, task_id: PathId, if_match: IfMatch = None, reason: Reason = None
+) -> ActResult:
     """Continue a suspended task."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     return ActResult(task.id, await task.resume())
 
 
@@ -103,9 +113,10 @@ async def resubmit_task(
     task_id: PathId,
     data: Annotated[ResubmitRequest, Body()],
     if_match: IfMatch = None,
+    reason: Reason = None,
 ) -> ActResult:
     """Continue a task in error: the step that failed is repeated."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     state = await task.resubmit(
         data.step,
         NOT_GIVEN if isinstance(data.input, UnsetType) else data.input,
@@ -123,9 +134,10 @@ async def mark_step_done(
     task_id: PathId,
     data: Annotated[MarkDoneRequest, Body()],
     if_match: IfMatch = None,
+    reason: Reason = None,
 ) -> ActResult:
     """Record the result of a step that was done by hand, and continue the task."""
-    task = await _task(client, task_id, if_match)
+    task = await _task(client, task_id, if_match, reason)
     by = instant_or_duration(data.complete_by)
     return ActResult(task.id, await task.mark_done(data.step, data.result, later=data.later, complete_by=by))
 
@@ -133,7 +145,7 @@ async def mark_step_done(
 @get("/tasks/{task_id:str}/preview", permission=Permission.READ)
 async def preview_repair(client: RequestClient, task_id: PathId, step: FromQuery[str | None] = None) -> RepairPreview:
     """How resubmit or mark-done of the step that failed (or ``step``) would change the record."""
-    return await (await _task(client, task_id, None)).preview(step)
+    return await (await _task(client, task_id)).preview(step)
 
 
 @post("/tasks/{task_id:str}/signals", permission=Permission.ACT, status_code=202)
@@ -143,7 +155,6 @@ async def signal_task(client: RequestClient, task_id: PathId, data: Annotated[Si
     return SignalResult(task.id, await task.signal(data.name, data.payload, data.id, by=client.principal.name))
 
 
-async def _task(client: ScopedClient, part: str, if_match: str | None) -> TaskHandle:
+async def _task(client: ScopedClient, part: str, if_match: str | None = None, reason: str | None = None) -> TaskHandle:
     found = await client.find(task_id_of(part))
-    await check_unchanged(found, if_match)
-    return found.handle
+    return client.acting(found, reason=reason, expected=versions_in(if_match))

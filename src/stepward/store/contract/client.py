@@ -92,7 +92,17 @@ class ClientStore(CompletionStore, Protocol):
         """
         ...
 
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
+    async def signal(
+        self,
+        id: str,
+        name: str,
+        payload: bytes,
+        signal_id: str | None,
+        actor: str | None = None,
+        *,
+        expected: Sequence[str] = (),
+        reason: str | None = None,
+    ) -> bool:
         """Puts a signal into the task's inbox; False if a signal with that id was put before.
 
         It is audited only with an ``actor``, because entries of the audit are serialised over all tasks.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.errors import IllegalTransition, InstanceFenced, TaskConflict, TaskNotFound
+from stepward.errors import IllegalTransition, InstanceFenced, TaskChanged, TaskConflict, TaskNotFound
 from stepward.model.records import Task
-from stepward.store.contract import (
-    Submitted,
-)
+from stepward.model.tasks.task_version import task_version
+from stepward.store.contract import Submitted, Tally
 
 
 def fenced(instance: str) -> InstanceFenced:
@@ -40,3 +39,14 @@ def signal_too_late(task: Task, name: str) -> IllegalTransition:
     return IllegalTransition(
         f"signal {name} to task {task.id}: expected one that has not ended, found it {task.state}; look at the id"
     )
+
+
+def check_version(task: Task, tally: Tally, expected: Sequence[str]) -> None:
+    """Raises TaskChanged if the task has none of the expected versions."""
+    version = task_version(task, tally.steps, tally.done)
+    if version not in expected:
+        raise TaskChanged(
+            f"task {task.id}: expected it unchanged since it was shown, found it {task.state} in another version; "
+            "look at it again, then decide",
+            version=version,
+        )

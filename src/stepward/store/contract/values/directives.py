@@ -40,6 +40,10 @@ class Directive(Struct, frozen=True, kw_only=True):
     """For resubmit: the choice for attempts in doubt; None refuses an edited input while there are any."""
     later: Later | None = None
     """For resubmit and mark_done: the choice for steps that were executed after the step's outcome was delivered."""
+    expected: tuple[str, ...] = ()
+    """Versions of the task, one of which it must have; empty: any."""
+    reason: str | None = None
+    """Why the actor asks for it, for the audit."""
     deadline: float | None = None
     """For resubmit and mark_done: the new deadline of the task; None leaves it, unless it has passed."""
     priority: int | None = None

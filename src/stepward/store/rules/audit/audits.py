@@ -26,9 +26,9 @@ BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
 """Kinds of alerts that stay open when their task continues: they need an operator, or an instance that serves."""
 
 
-def signal_audit(task: Task, post: Post, actor: str) -> Audit:
+def signal_audit(task: Task, post: Post, actor: str, reason: str | None) -> Audit:
     """An operator gave the task a signal."""
-    details = {"signal": post.name} | ({"id": post.sender} if post.sender else {})
+    details = {"signal": post.name} | ({"id": post.sender} if post.sender else {}) | _reason(reason)
     return Audit(actor=actor, act="signal", task=task.uid, before=task.state, details=msgspec.json.encode(details))
 
 
@@ -49,6 +49,7 @@ def directive_audit(
         "batch": directive.batch,
     }
     details |= {name: word for name, word in said.items() if word is not None} | dict(more or {})
+    details |= _reason(directive.reason)
     return Audit(
         actor=directive.actor,
         act=directive.verb,
@@ -58,6 +59,10 @@ def directive_audit(
         after=after,
         details=msgspec.json.encode(details),
     )
+
+
+def _reason(reason: str | None) -> dict[str, str]:
+    return {} if reason is None else {"reason": reason}
 
 
 def late_reply_audit(reply: Reply) -> Audit:

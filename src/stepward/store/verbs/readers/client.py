@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,6 +24,17 @@ from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers.completions import CompletionVerbs
 from stepward.store.verbs.tasks import directives, inbox, new_tasks
+
+
+class SignalAct(NamedTuple):
+    """A signal as it was asked for."""
+
+    post: Post
+    signal_id: str | None
+    actor: str | None
+    expected: Sequence[str]
+    """Versions of the task, one of which it must have; empty: any."""
+    reason: str | None
 
 
 class ClientVerbs(CompletionVerbs):
@@ -52,10 +64,21 @@ class ClientVerbs(CompletionVerbs):
         self._ring()
         return after
 
-    async def signal(self, id: str, name: str, payload: bytes, signal_id: str | None, actor: str | None = None) -> bool:
+    async def signal(
+        self,
+        id: str,
+        name: str,
+        payload: bytes,
+        signal_id: str | None,
+        actor: str | None = None,
+        *,
+        expected: Sequence[str] = (),
+        reason: str | None = None,
+    ) -> bool:
         """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
-        is_new = await self._transactions.write(_signal, post, signal_id, actor, self._clock.now())
+        asked = SignalAct(post, signal_id, actor, expected, reason)
+        is_new = await self._transactions.write(_signal, asked, self._clock.now())
         self._ring()
         return is_new
 
@@ -74,13 +97,24 @@ async def _locked(connection: VerbConnection, id: str) -> Task:
 
 
 async def _direct(connection: VerbConnection, id: str, directive: Directive, now: float) -> TaskState:
-    return await directives.direct(connection, await _locked(connection, id), directive, now)
+    task = await _locked(connection, id)
+    await _check_version(connection, task, directive.expected)
+    return await directives.direct(connection, task, directive, now)
 
 
-async def _signal(connection: VerbConnection, post: Post, signal_id: str | None, actor: str | None, now: float) -> bool:
+async def _check_version(connection: VerbConnection, task: Task, expected: Sequence[str]) -> None:
+    """Raises TaskChanged if the locked task has none of the expected versions."""
+    if expected:
+        (tally,) = await connection.rows("client.tallies", [task.uid], [])
+        refusals.check_version(task, rows.tally(tally), expected)
+
+
+async def _signal(connection: VerbConnection, asked: SignalAct, now: float) -> bool:
+    post = asked.post
     task = await _locked(connection, post.task)
-    if signal_id is not None and not await connection.change(
-        "client.see_signal", task.uid, post.name, signal_id, task.run
+    await _check_version(connection, task, asked.expected)
+    if asked.signal_id is not None and not await connection.change(
+        "client.see_signal", task.uid, post.name, asked.signal_id, task.run
     ):
         return False
     if task.state in TASK_ENDS:
@@ -89,6 +123,7 @@ async def _signal(connection: VerbConnection, post: Post, signal_id: str | None,
         waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
         inbox_rules.check_signals(task, waiting + 1, size + len(post.body), post.name)
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
-    if actor is not None:
-        await journal.write_audits(connection, [audits.signal_audit(task, post, actor)], now)
+    if asked.actor is not None:
+        audit = audits.signal_audit(task, post, asked.actor, asked.reason)
+        await journal.write_audits(connection, [audit], now)
     return True

@@ -48,17 +48,22 @@ async def _repair(connection: VerbConnection, task: Task, directive: Directive, 
     for child in repair.begun:
         await new_tasks.begin(connection, [child], child.workflow, child.version)
     for child in repair.resubmitted:
-        again = Directive(
-            verb=DirectiveVerb.RESUBMIT,
-            actor=directive.actor,
-            deadline=directive.deadline,
-            priority=directive.priority,
-            batch=directive.batch,
-        )
-        await direct(connection, child, again, now)
+        await direct(connection, child, _again(directive), now)
     if directive.deadline is not None:
         await connection.change("directives.set_deadline", task.uid, directive.deadline)
     if directive.priority is not None:
         await connection.change("directives.set_priority", task.uid, directive.priority)
     await inbox.insert(connection, repair.posts, now)
     return repair
+
+
+def _again(directive: Directive) -> Directive:
+    """The directive for a child task that continues with its parent."""
+    return Directive(
+        verb=DirectiveVerb.RESUBMIT,
+        actor=directive.actor,
+        deadline=directive.deadline,
+        priority=directive.priority,
+        batch=directive.batch,
+        reason=directive.reason,
+    )
