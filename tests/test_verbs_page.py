@@ -25,6 +25,7 @@ READING = {
     "tasks",
     "show",
     "steps",
+    "history",
     "alerts",
     "dead-letters",
     "instances",

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from stepward import NonDeterministic
+from stepward.cli.input.targets import load_app
+from stepward.errors import DeclarationError
+from stepward.testing import replay
 from tests.store.places import execute
 
 from .conftest import SHOP, Stepward, one_line
@@ -82,22 +86,22 @@ def test_histories_of_an_archive_are_replayed(store: Path, stepward: Stepward) -
     (store.parent / "old").mkdir()
     execute(store, "update stepward_task set finished_at = 1.0 where state in ('processed', 'undone')")
     assert stepward("purge", "--older-than", "0s", STEPWARD_ARCHIVE="old").exit_code == 0
-    result = stepward("replay", SHOP, "--archive", "old")
+    result = stepward("replay", SHOP, "--from", "old")
     assert (result.exit_code, result.stdout) == (0, "✓ 2 tasks replayed; the code fits them.\n")
-    result = stepward("replay", changed(store.parent, "other result"), "--archive", "old")
+    result = stepward("replay", changed(store.parent, "other result"), "--from", "old")
     assert result.exit_code == 0
     assert "! good 1: 2 tasks:" in result.stdout
 
 
 def test_an_archive_that_cannot_be_read_is_refused(store: Path, stepward: Stepward) -> None:
-    assert one_line(stepward("replay", SHOP, "--archive", "gone")).startswith(
-        "stepward: archive gone: expected the folder of an archive, found none"
+    assert one_line(stepward("replay", SHOP, "--from", "gone")).startswith(
+        "stepward: archive gone: expected a file or folder of histories, found none"
     )
     (store.parent / "old" / "2026-01-01").mkdir(parents=True)
     (store.parent / "old" / "2026-01-01" / "1.jsonl.gz").write_bytes(b"no gzip")
-    assert "expected a file as retention wrote it" in one_line(stepward("replay", SHOP, "--archive", "old"))
-    assert "expected neither --where nor --store beside it" in one_line(
-        stepward("replay", SHOP, "--archive", "old", "--where", "state = 'error'")
+    assert "expected a file as retention wrote it" in one_line(stepward("replay", SHOP, "--from", "old"))
+    assert "--where: expected a store, found the archive that --from names" in one_line(
+        stepward("replay", SHOP, "--from", "old", "--where", "state = 'error'")
     )
 
 
@@ -120,3 +124,27 @@ def test_check_replays_live_tasks_and_names_versions_without_any(store: Path, st
         "good@1: all of its tasks have ended; its code may be removed",
     ]
     assert "· good@1: all of its tasks have ended" in stepward("check", "changed.py:app").stdout
+
+
+def test_the_history_of_a_task_can_be_kept_and_replayed_in_tests(store: Path, stepward: Stepward) -> None:
+    result = stepward("history", "waiting", "good")
+    assert result.exit_code == 0
+    (store.parent / "kept").mkdir()
+    file = store.parent / "kept" / "orders.jsonl"
+    file.write_text(result.stdout)
+    assert stepward("replay", SHOP, "--from", str(file)).stdout == "✓ 2 tasks replayed; the code fits them.\n"
+    replay(load_app(SHOP), file.parent)
+    changed_app = load_app(changed(store.parent, "renamed"))
+    with pytest.raises(NonDeterministic, match="command 1, the code asks for payments"):
+        replay(changed_app, file)
+    waiting, good = result.stdout.encode().splitlines()
+    replay(changed_app, good)
+    with pytest.raises(NonDeterministic):
+        replay(changed_app, waiting)
+    (store.parent / "empty.jsonl").touch()
+    with pytest.raises(DeclarationError, match="expected a history of a task of <App shop>, found none"):
+        replay(changed_app, store.parent / "empty.jsonl")
+
+
+def test_a_limit_takes_the_newest_tasks(store: Path, stepward: Stepward) -> None:
+    assert stepward("replay", SHOP, "--limit", "2").stdout == "✓ 2 tasks replayed; the code fits them.\n"

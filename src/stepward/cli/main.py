@@ -24,6 +24,7 @@ from stepward.cli.commands.system.upkeep import migrate, purge, version
 from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
+from stepward.cli.commands.tasks.history import history
 from stepward.cli.commands.tasks.show import show
 from stepward.cli.commands.tasks.steps import steps
 from stepward.cli.commands.tasks.submit import signal, submit
@@ -35,7 +36,7 @@ from stepward.cli.processes.exit import bound_end
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (run, scheduler, agent, submission, supervisor, console),
     "Give": (submit, post, signal, complete, fail),
-    "Look": (tasks, show, steps, events, alerts, dead_letters, instances, agents, schedules, audit),
+    "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
     "Keep": (check, replay, token, grant, purge, migrate, version),
 }

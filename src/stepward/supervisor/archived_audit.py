@@ -21,6 +21,8 @@ from stepward.supervisor.archive_format import ACT, HEAD, bytes_of
 
 L = TypeVar("L")
 
+PLAIN_ENDING = ".jsonl"
+"""Of a file that is not compressed."""
 LONGEST_LINE = 256 * 1024 * 1024
 """Bytes beyond which a line is no record."""
 
@@ -75,7 +77,7 @@ def _lines(path: Path) -> Iterator[RecordLine]:
 def read_lines(path: Path, form: type[L]) -> Iterator[L]:
     """The lines of a file of the archive, each decoded. Raises ArchiveUnavailable."""
     try:
-        with gzip.open(path, "rb") as file:
+        with path.open("rb") if path.suffix == PLAIN_ENDING else gzip.open(path, "rb") as file:
             while line := file.readline(LONGEST_LINE):
                 yield msgspec.json.decode(line, type=form)
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:

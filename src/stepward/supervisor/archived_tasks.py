@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,8 +16,8 @@ from stepward.errors import ArchiveUnavailable
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.supervisor.archive import ENDING, RECORDS
-from stepward.supervisor.archive_format import FORMAT, bytes_of
-from stepward.supervisor.archived_audit import read_lines
+from stepward.supervisor.archive_format import FORMAT, ArchiveLines, bytes_of
+from stepward.supervisor.archived_audit import PLAIN_ENDING, read_lines
 
 R = TypeVar("R", bound=Struct)
 
@@ -26,17 +26,40 @@ WITH_OUTPUT = frozenset({TaskState.PROCESSED, StepState.COMPLETED})
 """In these states an output of null is a value."""
 
 
-def archived_tasks(folder: Path) -> Iterator[tuple[Task, list[Step]]]:
-    """Each task with its steps, file by file; one that was archived twice is given twice. Raises ArchiveUnavailable."""
-    if not folder.is_dir():
-        raise ArchiveUnavailable(f"archive {folder}: expected the folder of an archive, found none; name another")
-    for path in sorted(folder.glob(f"*/*{ENDING}")):
-        if path.parent.name != RECORDS:
-            for fields in read_lines(path, dict[str, Raw]):
-                yield _history(path, fields)
+def archived_tasks(place: Path) -> Iterator[tuple[Task, list[Step]]]:
+    """Each task in a file or folder, with its steps; one that was archived twice is given twice.
+
+    Raises ArchiveUnavailable for what cannot be read.
+    """
+    if not place.exists():
+        raise ArchiveUnavailable(f"archive {place}: expected a file or folder of histories, found none; name another")
+    for path in [place] if place.is_file() else _files(place):
+        for fields in read_lines(path, dict[str, Raw]):
+            yield _history(path, fields)
 
 
-def _history(path: Path, fields: Mapping[str, Raw]) -> tuple[Task, list[Step]]:
+def history_line(task: Task, steps: Iterable[Step]) -> bytes:
+    """A task with its steps as a line of the archive."""
+    lines = ArchiveLines()
+    return lines.written([task, *steps]) + lines.ended()
+
+
+def history_of(line: bytes) -> tuple[Task, list[Step]]:
+    """The task of one line, and its steps. Raises ArchiveUnavailable."""
+    try:
+        fields = msgspec.json.decode(line, type=dict[str, Raw])
+    except msgspec.DecodeError as error:
+        raise ArchiveUnavailable(f"history: expected a line of an archive, found: {error}") from error
+    return _history("line", fields)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of tasks; those of the audit and of alerts are apart."""
+    found = [path for ending in (ENDING, PLAIN_ENDING) for path in folder.rglob(f"*{ending}")]
+    return sorted(path for path in found if RECORDS not in path.relative_to(folder).parts)
+
+
+def _history(path: Path | str, fields: Mapping[str, Raw]) -> tuple[Task, list[Step]]:
     try:
         written = bytes(fields.get("format", NULL)).decode()
         if written != str(FORMAT):

@@ -10,6 +10,7 @@ from stepward.errors import NothingDue
 from stepward.testing.app_environment import AppEnvironment, environment
 from stepward.testing.exploration import explore
 from stepward.testing.fakes import OperationCall
+from stepward.testing.replays import replay
 from stepward.testing.undo_check import check_undo
 
-__all__ = ["AppEnvironment", "NothingDue", "OperationCall", "check_undo", "environment", "explore"]
+__all__ = ["AppEnvironment", "NothingDue", "OperationCall", "check_undo", "environment", "explore", "replay"]

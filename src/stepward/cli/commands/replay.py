@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -11,13 +12,13 @@ from rich.text import Text
 
 from stepward.app import App
 from stepward.cli.failures import FAILED, Silent
-from stepward.cli.input.operator_store import json_option, operator_client, store_option
+from stepward.cli.input.operator_store import json_option, operator_client
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
 from stepward.cli.output.screen import screen
-from stepward.cli.replaying import histories
-from stepward.cli.replaying.report import Finding, ReplayReport
 from stepward.errors import Refused
+from stepward.replaying.histories import archived, stored
+from stepward.replaying.report import Finding, ReplayReport
 from stepward.views.printable import clean
 
 
@@ -25,25 +26,25 @@ from stepward.views.printable import clean
 @click.argument("target", metavar="APP")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
 @click.option("--where", metavar="FILTER", help="Only tasks that fulfil it: \"created > '30d ago'\".")
-@click.option("--archive", type=click.Path(path_type=Path), help="The histories in this folder, in place of the store.")
+@click.option("--from", "place", metavar="STORE|ARCHIVE", help="A store's address, or a file or folder of histories.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many tasks, the newest of a store.")
 @json_option
-@store_option
 def replay(
-    target: str, workflow: str | None, where: str | None, archive: Path | None, as_json: bool, store: str | None
+    target: str, workflow: str | None, where: str | None, place: str | None, limit: int | None, as_json: bool
 ) -> None:
     """Replay recorded tasks with the code of APP, and exit with 1 when some would stop because it does not fit.
 
-    Nothing is called and nothing is written. For continuous integration: run it against a copy of the store before
-    a changed workflow is deployed.
+    The tasks are those of APP's store unless --from names another, or an archive. Nothing is called and nothing is
+    written. For continuous integration: run it before a changed workflow is deployed.
     """
     app = load_app(target)
-    if archive is not None and (where is not None or store is not None):
-        raise Refused("--archive: expected neither --where nor --store beside it, found one; leave it out")
     report = ReplayReport(app.registry)
-    if archive is None:
-        asyncio.run(_replay_stored(app, store, workflow, where, report))
+    if place is None or "://" in place:
+        asyncio.run(_replay_stored(app, place, workflow, where, limit, report))
+    elif where is not None:
+        raise Refused("--where: expected a store, found the archive that --from names; use --workflow, or leave it out")
     else:
-        for task, steps in histories.archived(archive, workflow):
+        for task, steps in islice(archived(Path(place), workflow), limit):
             report.add(task, steps)
     if as_json:
         print_json(_fields(report))
@@ -54,12 +55,14 @@ def replay(
 
 
 async def _replay_stored(
-    app: App, store: str | None, workflow: str | None, where: str | None, report: ReplayReport
+    app: App, store: str | None, workflow: str | None, where: str | None, limit: int | None, report: ReplayReport
 ) -> None:
     settings = app.settings if store is None else app.settings.replaced({"store": store})
     async with operator_client(settings) as client:
-        async for task, steps in histories.stored(client, where, workflow):
+        async for task, steps in stored(client, where, workflow):
             report.add(task, steps)
+            if report.replayed.total() == limit:
+                return
 
 
 def _fields(report: ReplayReport) -> dict[str, object]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepward.cli.replaying.histories import histories_of
-from stepward.cli.replaying.report import ReplayReport
 from stepward.client import Client
 from stepward.model.records import Task
+from stepward.replaying.histories import histories_of
+from stepward.replaying.report import ReplayReport
 from stepward.workflow.registry import Registry
 
 UNENDED = "workflow = '{}' and version = '{}' and state != 'processed' and state != 'undone' and state != 'cancelled'"

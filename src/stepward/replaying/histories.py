@@ -51,8 +51,8 @@ async def _stored(client: Client, id: str) -> TaskHistory | None:
         return None
 
 
-def archived(folder: Path, workflow: str | None) -> Iterator[TaskHistory]:
-    """The histories of processed tasks in an archive. Raises ArchiveUnavailable."""
-    for task, steps in archived_tasks(folder):
+def archived(place: Path, workflow: str | None = None) -> Iterator[TaskHistory]:
+    """The histories of tasks in a file or folder of an archive whose code may run again. Raises ArchiveUnavailable."""
+    for task, steps in archived_tasks(place):
         if task.state not in NEVER_AGAIN and workflow in (None, task.workflow):
             yield task, steps
