@@ -124,7 +124,7 @@ def test_a_refused_completion_is_one_error_line(
 
 def test_progress_and_deferral_are_shown(waiting: str, stepward: Stepward) -> None:
     assert "running" in (row := stepward("steps", "o1", COLUMNS="60").output.splitlines()[2])
-    assert "told {" in row, "before all else, so that it is not cut"
+    assert "progress {" in row, "before all else, so that it is not cut"
     for command in ("steps", "show"):
         shown = stepward(command, "o1", COLUMNS="200").output
         assert "waits to be finished from outside" in shown

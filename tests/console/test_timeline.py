@@ -82,9 +82,9 @@ def test_long_stretches_without_events_are_folded() -> None:
     axis = TimeAxis(0.0, 100_000.0, [10.0, 99_990.0])
     (fold,) = axis.folds
     assert (fold.start, fold.end) == (10.0, 99_990.0)
-    assert axis.place(10.0) == pytest.approx(48.5)
-    assert axis.place(99_990.0) == pytest.approx(51.5)
-    assert (axis.place(-5.0), axis.place(200_000.0)) == (0.0, 100.0)
+    assert axis.position(10.0) == pytest.approx(48.5)
+    assert axis.position(99_990.0) == pytest.approx(51.5)
+    assert (axis.position(-5.0), axis.position(200_000.0)) == (0.0, 100.0)
 
 
 def test_a_part_of_the_time_is_looked_at() -> None:

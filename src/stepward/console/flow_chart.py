@@ -62,15 +62,15 @@ def flow_since(now: float) -> float:
 def flow_chart(found: Sequence[FlowCount], since: float) -> FlowChart:
     """The chart of the store's counts from ``since`` on."""
     counts: list[Counter[str]] = [Counter() for _ in range(BARS)]
-    for each in found:
-        if 0 <= each.bucket < BARS:
-            counts[each.bucket][each.what] += each.count
-    highest = max([LEAST_TOP, *(max(_ended(each), each["submitted"]) for each in counts)])
+    for flow in found:
+        if 0 <= flow.bucket < BARS:
+            counts[flow.bucket][flow.what] += flow.count
+    highest = max([LEAST_TOP, *(max(_ended(minute), minute["submitted"]) for minute in counts)])
     top = _round_up(highest)
     return FlowChart(
-        bars=[_bar(number, each, top, since) for number, each in enumerate(counts)],
+        bars=[_bar(number, minute, top, since) for number, minute in enumerate(counts)],
         top=top,
-        totals={kind: sum(each[kind] for each in counts) for kind in ("submitted", *KINDS)},
+        totals={kind: sum(minute[kind] for minute in counts) for kind in ("submitted", *KINDS)},
     )
 
 
@@ -102,7 +102,7 @@ def _round_up(number: int) -> int:
     """The next number of the form 1, 2, 4, 5 or 8 times a power of ten."""
     power = 1
     while True:
-        for each in (1, 2, 4, 5, 8):
-            if each * power >= number:
-                return each * power
+        for digit in (1, 2, 4, 5, 8):
+            if digit * power >= number:
+                return digit * power
         power *= 10

@@ -140,8 +140,8 @@ def _task_changed(_: Request[Any, Any, Any], error: TaskChanged) -> Response[byt
 
 
 def _validation(_: Request[Any, Any, Any], error: ValidationException) -> Response[bytes]:
-    found = [_field_problem(each) for each in error.extra or () if isinstance(each, dict)]
-    detail = "; ".join(f"{each.field}: {each.message}" for each in found) or error.detail
+    found = [_field_problem(entry) for entry in error.extra or () if isinstance(entry, dict)]
+    detail = "; ".join(f"{problem.field}: {problem.message}" for problem in found) or error.detail
     return _answer(problem_of(HTTPStatus.UNPROCESSABLE_ENTITY, detail, found))
 
 

@@ -134,7 +134,7 @@ def json_value(key: str, value: object) -> object:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple):
-        return [json_value(key, each) for each in value]
+        return [json_value(key, item) for item in value]
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
     if key == "traceback":
         return text[-LONGEST_TRACEBACK:]

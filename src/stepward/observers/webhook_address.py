@@ -86,8 +86,8 @@ def addresses_of(
         raise AlertRefused(f"{target}: expected a host name that resolves, found: {error}") from None
     for text in found:
         address = ipaddress.ip_address(text.partition("%")[0])
-        for each in (address, *_within(address)):
-            _check(target, each, is_private_allowed=is_private_allowed)
+        for reached in (address, *_within(address)):
+            _check(target, reached, is_private_allowed=is_private_allowed)
         _check_secure(target, address, allow_http=allow_http)
     if not found:
         raise AlertRefused(f"{target}: expected a host name that resolves, found no address")
@@ -113,7 +113,7 @@ def _check(target: WebhookTarget, address: Address, *, is_private_allowed: bool)
 
 
 def _check_secure(target: WebhookTarget, address: Address, *, allow_http: bool) -> None:
-    is_here = any(each.is_loopback for each in (address, *_within(address)))
+    is_here = any(reached.is_loopback for reached in (address, *_within(address)))
     if not target.secure and not allow_http and not is_here:
         raise AlertRefused(f"{target}: expected https, or http to this host, found http to {address}; use https")
 

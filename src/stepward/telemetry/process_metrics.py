@@ -64,7 +64,7 @@ class ProcessMetrics:
 
     def collect(self) -> Iterator[Metric]:
         """Every metric of the process."""
-        for each in (
+        for metric in (
             self._events,
             self._ended,
             self._submitted,
@@ -81,7 +81,7 @@ class ProcessMetrics:
             self._outages,
             self._decisions,
         ):
-            yield each.family()
+            yield metric.family()
 
     def _turn(self, fields: Mapping[str, Any]) -> None:
         self._turns.observe((), fields["seconds"])

@@ -63,17 +63,17 @@ def single(name: str, says: str, value: float) -> Metric:
 def by_label(name: str, says: str, label: str, values: Mapping[str, float]) -> Metric:
     """A gauge with one label."""
     family = GaugeMetricFamily(name, says, labels=[label])
-    for each, value in sorted(values.items()):
-        family.add_metric([each], value)
+    for label_value, value in sorted(values.items()):
+        family.add_metric([label_value], value)
     return family
 
 
 def _of_instances(found: StoreGauges) -> Iterator[Metric]:
-    alive = [each for each in found.instances if each.alive]
+    alive = [instance for instance in found.instances if instance.alive]
     live = {str(role): 0.0 for role in Role}
     silent = dict(live)
-    for each in alive:
-        (silent if is_silent(each, found.now) else live)[each.role] += 1
+    for instance in alive:
+        (silent if is_silent(instance, found.now) else live)[instance.role] += 1
     yield by_label("stepward_instances", "Instances whose lease runs.", "role", live)
     yield by_label(
         "stepward_instances_silent",
@@ -84,7 +84,7 @@ def _of_instances(found: StoreGauges) -> Iterator[Metric]:
 
 
 def _of_agents(agents: Iterable[AgentStatus]) -> Iterator[Metric]:
-    found = {each.name: each for each in agents}
+    found = {agent.name: agent for agent in agents}
 
     def family(name: str, says: str, value: Mapping[str, float]) -> Metric:
         return by_label(f"stepward_agent_{name}", says, "agent", value)

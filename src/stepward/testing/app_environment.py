@@ -280,9 +280,9 @@ class AppEnvironment:
     async def _standstill(self) -> str:
         """What every task that has not ended waits for, for the error message."""
         waiting = [
-            f"{each.id} ({each.state}{f', waits for {each.waits_for}' if each.waits_for else ''})"
-            for each in await self.client.tasks(limit=5)
-            if each.finished_at is None
+            f"{task.id} ({task.state}{f', waits for {task.waits_for}' if task.waits_for else ''})"
+            for task in await self.client.tasks(limit=5)
+            if task.finished_at is None
         ]
         return (
             f"environment: expected something to be due, found nothing; tasks that have not ended: "

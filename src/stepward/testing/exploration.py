@@ -35,9 +35,9 @@ def explore(
     that everything is undone. For a test that is no coroutine: every run has an event loop of its own. Raises
     AssertionError from what failed, and names the seed, which brings about the same run again.
     """
-    for name, value, least in (("seeds", seeds, 1), ("first", first, 0)):
-        if type(value) is not int or not least <= value <= MOST_SEEDS:
-            raise DeclarationError(f"explore(): expected {name} from {least} to {MOST_SEEDS:,}, found {value!r}")
+    for name, value, minimum in (("seeds", seeds, 1), ("first", first, 0)):
+        if type(value) is not int or not minimum <= value <= MOST_SEEDS:
+            raise DeclarationError(f"explore(): expected {name} from {minimum} to {MOST_SEEDS:,}, found {value!r}")
     for seed in range(first, first + seeds):
         try:
             asyncio.run(_run(app, scenario, seed, fakes or {}))

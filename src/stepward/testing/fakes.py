@@ -73,7 +73,7 @@ class FakedAgents:
                 "its own fake: fakes={step: step}"
             )
         if name is None or name not in self._known:
-            known = ", ".join(sorted({each for each, _ in self._known})) or "none"
+            known = ", ".join(sorted({name for name, _ in self._known})) or "none"
             raise DeclarationError(
                 f"{what}: expected an operation of the application's Agents ({known}) or its undo, found {found!r}; "
                 "give the object that the decorator made"

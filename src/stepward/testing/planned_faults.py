@@ -97,7 +97,7 @@ class FaultyMemoryTransport(MemoryTransport):
         self._faults = faults
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        arriving = [each for message in messages for each in [message] * self._faults.delivered(message)]
+        arriving = [copy for message in messages for copy in [message] * self._faults.delivered(message)]
         await super().publish(queue, arriving)
 
 

@@ -136,7 +136,7 @@ class MortalPart:
     def __getattr__(self, verb: str) -> Any:
         real = getattr(self._target, verb)
         if verb == "stirred":
-            return _never
+            return _wait_forever
         if verb == "changed":
             return lambda: not self._process.is_dead and real()
         if not inspect.iscoroutinefunction(real):
@@ -179,6 +179,6 @@ def _unhurried(settings: Settings) -> Settings:
     return changed
 
 
-async def _never(_every: float) -> None:
+async def _wait_forever(_every: float) -> None:
     """Waits forever instead of for changes: the environment reports each change itself."""
     await asyncio.get_running_loop().create_future()

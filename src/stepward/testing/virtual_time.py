@@ -79,7 +79,7 @@ class VirtualTime:
         if due == 0:
             return events
         timer = None if timeout is None else self._now + timeout
-        instants = [each for each in (due, timer) if each is not None]
+        instants = [instant for instant in (due, timer) if instant is not None]
         if not instants or self._now - self._due_last > HORIZON:
             return self._give_up(timeout)
         if due is not None:

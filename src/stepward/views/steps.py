@@ -15,20 +15,20 @@ LONGEST_RESULT = 500
 
 def outcome_of(step: StepRecord, now: float, *, waits: bool) -> str:
     """The outcome of a step, or what it is doing; ``waits``: its task waits for code that matches its record."""
-    said = ["set aside"] if step.set_aside_at is not None else []
-    said += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
-    said += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
+    parts = ["set aside"] if step.set_aside_at is not None else []
+    parts += ["waits with its task for code that fits"] if waits and step.state in LIVE else []
+    parts += ["in doubt"] if step.in_doubt and step.state is not StepState.UNDONE else []
     if step.progress is not None and step.state in LIVE:
-        told = f"told {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
-        said.insert(0 if step.state is StepState.RUNNING else len(said), told)
+        progress = f"progress {json.dumps(step.progress, ensure_ascii=False)} {relative(step.progress_at, now)}"
+        parts.insert(0 if step.state is StepState.RUNNING else len(parts), progress)
     if step.deferred_at is not None and step.state is StepState.RUNNING:
-        said.append("waits to be finished from outside")
+        parts.append("waits to be finished from outside")
     if step.error is not None:
-        said.append(
+        parts.append(
             one_line(step.error)
             if isinstance(step.error, dict) and step.error.get("message")
             else json.dumps(step.error)
         )
     elif step.output is not None:
-        said.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
-    return ": ".join(said)
+        parts.append(json.dumps(step.output, ensure_ascii=False)[:LONGEST_RESULT])
+    return ": ".join(parts)

@@ -12,7 +12,7 @@ from rich.text import Text
 from stepward.client.status import StepRecord
 from stepward.model.states import StepState
 from stepward.views.printable import clean
-from stepward.views.reasons.errors import attempts_of, one_line, told
+from stepward.views.reasons.errors import attempts_of, has_message, one_line
 
 MOST_STEPS = 5
 """Most steps whose attempts are shown, the latest ones."""
@@ -22,7 +22,7 @@ INDENT = 2
 
 def print_attempts(console: Console, steps: Sequence[StepRecord]) -> None:
     """Print the errors of failed attempts of steps, if there are any."""
-    failed = [step for step in steps if step.state not in ENDED_WELL and told(step.error)]
+    failed = [step for step in steps if step.state not in ENDED_WELL and has_message(step.error)]
     if not failed:
         return
     console.print(Text("\nFailed attempts", style="bold"))

@@ -43,7 +43,7 @@ class BulkLine(Struct, frozen=True, kw_only=True):
     id: str
     state: TaskState | None
     version: str = ""
-    said: str
+    result: str
     is_refused: bool = False
 
 
@@ -95,13 +95,15 @@ async def _previewed(client: ScopedClient, id: str, verb: str) -> BulkLine:
     try:
         found = await client.find(id)
     except Refused as error:
-        return BulkLine(id=id, state=None, said=str(error), is_refused=True)
+        return BulkLine(id=id, state=None, result=str(error), is_refused=True)
     record, session = found.record, session_of(found.client)
     steps = await session.store.client.steps(id)
     (status,) = await session.statuses([record])
     refused = await refusal(session.store.client, record, steps, Directive(verb=verb, actor=""))
-    said = refused or MEANINGS.get(verb) or taken_back(steps)
-    return BulkLine(id=id, state=record.state, version=version_of(status), said=said, is_refused=refused is not None)
+    result = refused or MEANINGS.get(verb) or taken_back(steps)
+    return BulkLine(
+        id=id, state=record.state, version=version_of(status), result=result, is_refused=refused is not None
+    )
 
 
 async def _done(client: ScopedClient, id: str, verb: str, version: str) -> BulkLine:
@@ -109,7 +111,7 @@ async def _done(client: ScopedClient, id: str, verb: str, version: str) -> BulkL
         found = await client.find(id)
         state = await ACTS[verb](client.acting(found, expected=[version]))
     except TaskChanged:
-        return BulkLine(id=id, state=found.record.state, said=STALE, is_refused=True)
+        return BulkLine(id=id, state=found.record.state, result=STALE, is_refused=True)
     except Refused as error:
-        return BulkLine(id=id, state=None, said=str(error), is_refused=True)
-    return BulkLine(id=id, state=state, said="done")
+        return BulkLine(id=id, state=None, result=str(error), is_refused=True)
+    return BulkLine(id=id, state=state, result="done")

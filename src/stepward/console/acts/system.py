@@ -18,11 +18,13 @@ from stepward.http.problems import HttpRefusal
 async def agent_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
     """Suspend or resume an Agent."""
     form = await sent_form(request, console.guard, client.principal)
-    name, whole = form.text("name"), client.unscoped
-    found = [listed_version([each.state, each.suspended_at]) for each in await whole.agents() if each.name == name]
+    name, unscoped = form.text("name"), client.unscoped
+    found = [
+        listed_version([agent.state, agent.suspended_at]) for agent in await unscoped.agents() if agent.name == name
+    ]
     form.check_version(found[0] if found else "")
     is_suspension = form.text("verb") == "suspend"
-    act = whole.suspend_agent(name, form.optional("note")) if is_suspension else whole.resume_agent(name)
+    act = unscoped.suspend_agent(name, form.optional("note")) if is_suspension else unscoped.resume_agent(name)
     if not await act:
         raise HttpRefusal(409, f"Agent {name[:100]}: {STALE}")
     return _back(request, "/agents", "suspend_agent" if is_suspension else "resume_agent")
@@ -44,11 +46,11 @@ async def alert_act(request: PageRequest, client: RequestClient, console: Shared
 async def schedule_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
     """Pause, resume or remove a schedule."""
     form = await sent_form(request, console.guard, client.principal)
-    name, verb, whole = form.text("name"), form.text("verb"), client.unscoped
+    name, verb, unscoped = form.text("name"), form.text("verb"), client.unscoped
     if verb == "remove":
         form.check_typed(name)
-        await whole.remove_schedule(name)
-    elif not await (whole.pause_schedule if verb == "pause" else whole.resume_schedule)(name):
+        await unscoped.remove_schedule(name)
+    elif not await (unscoped.pause_schedule if verb == "pause" else unscoped.resume_schedule)(name):
         raise HttpRefusal(409, f"schedule {name[:100]}: somebody was faster; look again, then decide")
     return _back(request, "/schedules", f"{verb if verb in ('pause', 'remove') else 'resume'}_schedule")
 

@@ -25,7 +25,9 @@ LIMIT = 200
 async def agents_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
     """The status of each Agent."""
     now, found = client.now(), await client.unscoped.agents()
-    instances = [each for each in await client.unscoped.instances() if each.alive and each.role is Role.AGENT]
+    instances = [
+        instance for instance in await client.unscoped.instances() if instance.alive and instance.role is Role.AGENT
+    ]
     rows = [
         {
             "agent": agent,
@@ -34,10 +36,10 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
             "can_suspend": agent.state is not AgentState.SUSPENDED,
             "can_resume": agent.state is AgentState.SUSPENDED,
             "health": [
-                (each, health)
-                for each in instances
-                for health in each.health
-                if health.agent == agent.name and agent.name in each.serves
+                (instance, health)
+                for instance in instances
+                for health in instance.health
+                if health.agent == agent.name and agent.name in instance.serves
             ],
             "version": listed_version([agent.state, agent.suspended_at]),
         }
@@ -81,16 +83,18 @@ async def instances_page(request: PageRequest, client: RequestClient, console: S
     """The live instances, and those that died recently."""
     now = client.now()
     overview = await console.overview(client)
-    found = sorted(await client.unscoped.instances(), key=lambda each: (not each.alive, each.role, each.id))
+    found = sorted(
+        await client.unscoped.instances(), key=lambda instance: (not instance.alive, instance.role, instance.id)
+    )
     rows = [
         {
-            "instance": each,
-            "silent": is_silent(each, now),
-            "state": "alive" if each.alive else "ended" if each.ended else "dead",
-            "leads": each.id == overview.leader,
-            "apart": is_apart(each),
+            "instance": instance,
+            "silent": is_silent(instance, now),
+            "state": "alive" if instance.alive else "ended" if instance.ended else "dead",
+            "leads": instance.id == overview.leader,
+            "apart": is_apart(instance),
         }
-        for each in found
+        for instance in found
     ]
     return await console.page(request, client, "instances.html", {"rows": rows})
 
@@ -114,9 +118,13 @@ async def settings_values(client: Any) -> dict[str, Any]:
     may_all = principal.may(Permission.READ_ALL)
     instances = await client.unscoped.instances() if may_all else []
     served: dict[str, int] = {}
-    for each in instances:
-        if each.alive and each.role is Role.SCHEDULER:
-            for name in each.serves:
+    for instance in instances:
+        if instance.alive and instance.role is Role.SCHEDULER:
+            for name in instance.serves:
                 served[name] = served.get(name, 0) + 1
-    allowed = [each.value for each in Permission if principal.may(each) and each is not Permission.PUBLIC]
+    allowed = [
+        permission.value
+        for permission in Permission
+        if principal.may(permission) and permission is not Permission.PUBLIC
+    ]
     return {"stepward_version": version("stepward"), "served": sorted(served.items()), "allowed": allowed}

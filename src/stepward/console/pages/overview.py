@@ -21,23 +21,23 @@ NEWEST_ALERTS = 5
 @get("/", permission=Permission.READ_ALL)
 async def now_page(request: PageRequest, client: RequestClient, console: SharedConsole) -> PageResponse:
     """The overview of the whole store."""
-    whole = client.unscoped
+    unscoped = client.unscoped
     overview = await console.overview(client)
     now = client.now()
     since = flow_since(now)
-    flow = await session_of(whole).store.operators.flow(since, SECONDS)
-    instances = await whole.instances()
-    alive = [each for each in instances if each.alive and not is_silent(each, now)]
-    states = {each.state: each for each in overview.states}
+    flow = await session_of(unscoped).store.operators.flow(since, SECONDS)
+    instances = await unscoped.instances()
+    alive = [instance for instance in instances if instance.alive and not is_silent(instance, now)]
+    states = {count.state: count for count in overview.states}
     values: dict[str, Any] = {
         "overview": overview,
         "in_error": states[TaskState.ERROR].count,
-        "counts": [each for each in overview.states if each.state is not TaskState.ERROR],
+        "counts": [count for count in overview.states if count.state is not TaskState.ERROR],
         "chart": flow_chart(flow, since),
-        "agents": [(agent, state_of(agent, now), agent_tone(agent)) for agent in await whole.agents()],
-        "alerts": await whole.alerts(NEWEST_ALERTS),
+        "agents": [(agent, state_of(agent, now), agent_tone(agent)) for agent in await unscoped.agents()],
+        "alerts": await unscoped.alerts(NEWEST_ALERTS),
         "alive": alive,
-        "gone": [each for each in instances if each not in alive and not each.ended],
+        "gone": [instance for instance in instances if instance not in alive and not instance.ended],
     }
     return await console.page(request, client, "now.html", values)
 

@@ -136,11 +136,11 @@ def _lines(record: Task, steps: Sequence[Step], now: float) -> list[StepLine]:
     return [
         StepLine(
             step=step,
-            state=str(told.state),
-            outcome=outcome_of(told, now, waits=stopped),
+            state=str(shown.state),
+            outcome=outcome_of(shown, now, waits=stopped),
             child=child_id(record, step) if step.kind is StepKind.CHILD else None,
         )
-        for step, told in found
+        for step, shown in found
     ]
 
 

@@ -42,7 +42,7 @@ ENDS = {
 def decisions_on(audits: Iterable[Audit]) -> dict[tuple[int, str], list[Audit]]:
     """By run and key of the step, the decisions that ended its attempts, oldest first."""
     found: dict[tuple[int, str], list[Audit]] = {}
-    for audit in sorted(audits, key=lambda each: each.number):
+    for audit in sorted(audits, key=lambda audit: audit.number):
         details = readable(audit.details)
         if audit.act in DECISIONS and audit.step is not None and isinstance(details, dict) and "attempt" in details:
             found.setdefault((int(details.get("run") or 1), audit.step), []).append(audit)
@@ -53,7 +53,7 @@ def spans_of(step: Step, decisions: Sequence[Audit], asked_at: float, now: float
     """What the step's time was spent on, in order."""
     if step.kind in OWN_TIME:
         return _own_time(step, asked_at, now)
-    told = {each.get("attempt", step.attempt): each for each in attempts_of(read(step.error))}
+    errors = {error.get("attempt", step.attempt): error for error in attempts_of(read(step.error))}
     spans: list[TimelineSpan] = []
     at = asked_at
     for decision in decisions[-MOST_DECISIONS:]:
@@ -62,21 +62,21 @@ def spans_of(step: Step, decisions: Sequence[Audit], asked_at: float, now: float
             continue
         start = max(at, decision.at - (step.complete_seconds or 0.0)) if step.complete_seconds else at
         spans += _wait(at, start, is_first=not spans)
-        spans.append(_given_up(number, start, decision.at, told.get(number, {})))
+        spans.append(_given_up(number, start, decision.at, errors.get(number, {})))
         at = decision.at
-    return (*spans, *_present(step, decisions, at, now, told.get(step.attempt, {}), is_first=not spans))
+    return (*spans, *_present(step, decisions, at, now, errors.get(step.attempt, {}), is_first=not spans))
 
 
 def marks_of(step: Step, decisions: Sequence[Audit], starts: Sequence[float]) -> tuple[TimelineMark, ...]:
     """The Supervisor's decisions on the step, its complete-by and its last progress."""
     marks = [
-        TimelineMark(kind=MarkKind.DECISION, at=each.at, word=_word(each, step, starts))
-        for each in decisions[-MOST_DECISIONS:]
+        TimelineMark(kind=MarkKind.DECISION, at=decision.at, word=_word(decision, step, starts))
+        for decision in decisions[-MOST_DECISIONS:]
     ]
     if step.complete_by is not None and step.state is StepState.RUNNING:
         marks.append(TimelineMark(kind=MarkKind.COMPLETE_BY, at=step.complete_by, word="complete by"))
     if step.progress_at is not None:
-        marks.append(TimelineMark(kind=MarkKind.PROGRESS, at=step.progress_at, word="told its progress"))
+        marks.append(TimelineMark(kind=MarkKind.PROGRESS, at=step.progress_at, word="progress"))
     return tuple(marks)
 
 
@@ -90,7 +90,7 @@ def _own_time(step: Step, asked_at: float, now: float) -> tuple[TimelineSpan, ..
 
 
 def _present(
-    step: Step, decisions: Sequence[Audit], at: float, now: float, told: dict[str, Any], *, is_first: bool
+    step: Step, decisions: Sequence[Audit], at: float, now: float, error: dict[str, Any], *, is_first: bool
 ) -> list[TimelineSpan]:
     """The attempt that the row tells of, and what is before and after it."""
     if step.started_at is None or step.attempt == 0:
@@ -100,7 +100,7 @@ def _present(
     end = _end(step, decisions, now)
     until = end if step.deferred_at is None else max(step.started_at, min(end, step.deferred_at))
     outcome = SpanEnd.DOUBT if step.in_doubt and step.state is StepState.FAILED else ENDS.get(step.state, SpanEnd.OPEN)
-    if step.state is StepState.TO_REPEAT and told and told.get("type") != EXPIRED:
+    if step.state is StepState.TO_REPEAT and error and error.get("type") != EXPIRED:
         outcome = SpanEnd.FAILED
     spans.append(
         TimelineSpan(
@@ -109,7 +109,7 @@ def _present(
             end=until,
             outcome=outcome if until == end else SpanEnd.DONE,
             attempt=step.attempt,
-            told=one_line(told) if told.get("message") else "",
+            error=one_line(error) if error.get("message") else "",
         )
     )
     if until < end:
@@ -122,12 +122,12 @@ def _present(
 def _end(step: Step, decisions: Sequence[Audit], now: float) -> float:
     if step.finished_at is not None:
         return step.finished_at
-    ended = [each.at for each in decisions if _attempt(each) == step.attempt]
+    ended = [decision.at for decision in decisions if _attempt(decision) == step.attempt]
     return ended[-1] if ended else max(now, step.started_at or now)
 
 
-def _given_up(number: int, start: float, end: float, told: dict[str, Any]) -> TimelineSpan:
-    failed = bool(told.get("message")) and told.get("type") != EXPIRED
+def _given_up(number: int, start: float, end: float, error: dict[str, Any]) -> TimelineSpan:
+    failed = bool(error.get("message")) and error.get("type") != EXPIRED
     return TimelineSpan(
         kind=SpanKind.ATTEMPT,
         start=start,
@@ -135,7 +135,7 @@ def _given_up(number: int, start: float, end: float, told: dict[str, Any]) -> Ti
         outcome=SpanEnd.FAILED if failed else SpanEnd.DOUBT,
         attempt=number,
         is_about=True,
-        told=one_line(told) if told.get("message") else "",
+        error=one_line(error) if error.get("message") else "",
     )
 
 

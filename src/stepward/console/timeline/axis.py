@@ -52,7 +52,7 @@ class TimeAxis:
         self.parts = _parts(sorted({self.start, self.end, *inside}))
         self._starts = [part.start for part in self.parts]
 
-    def place(self, at: float) -> float:
+    def position(self, at: float) -> float:
         """The position of an instant in percent of the axis; instants outside are placed at its edge."""
         if at <= self.start:
             return 0.0
@@ -77,14 +77,14 @@ class TimeAxis:
     def _ticks_of(self, part: AxisPart) -> list[AxisTick]:
         room = max(1.0, TICKS * (part.right - part.left) / 100.0)
         width = (part.end - part.start) / room
-        step = next((each for each in (*STEPS, *LONGER_STEPS) if each >= width), LONGER_STEPS[-1])
+        step = next((seconds for seconds in (*STEPS, *LONGER_STEPS) if seconds >= width), LONGER_STEPS[-1])
         first = int((part.start - self.origin) // step)
         count = min(2 * TICKS, int((part.end - part.start) / step) + 2)
         instants = [self.origin + step * (first + number) for number in range(count)]
         return [
-            AxisTick(self.place(at), at, _label(at - self.origin))
+            AxisTick(self.position(at), at, _label(at - self.origin))
             for at in instants
-            if part.start - 1e-9 <= at < part.end and self.place(at) < 97.0
+            if part.start - 1e-9 <= at < part.end and self.position(at) < 97.0
         ]
 
 

@@ -87,7 +87,7 @@ def drawn_timeline(rows: Sequence[TimelineRow], axis: TimeAxis, *, now: float | 
         folds=[(part, durations.text(part.end - part.start)) for part in axis.folds],
         start=axis.start,
         end=axis.end,
-        now_left=axis.place(now) if now is not None and axis.start < now < axis.end else None,
+        now_left=axis.position(now) if now is not None and axis.start < now < axis.end else None,
         is_zoomed=is_zoomed,
         is_about=any(span.is_about for row in rows for span in row.spans),
         groups=[row.name for row in rows if row.group],
@@ -97,18 +97,18 @@ def drawn_timeline(rows: Sequence[TimelineRow], axis: TimeAxis, *, now: float | 
 def _row(row: TimelineRow, axis: TimeAxis) -> DrawnRow:
     bars = [bar for span in row.spans if (bar := _bar(span, axis)) is not None]
     marks = [_mark(mark, axis) for mark in row.marks if axis.start <= mark.at <= axis.end]
-    said = [row.group or f"{row.key}, {row.state}", *(bar.text for bar in bars), *(mark.text for mark in marks)]
-    return DrawnRow(row=row, bars=bars, marks=marks, is_back=row.kind is StepKind.UNDO, text="; ".join(said))
+    text = [row.group or f"{row.key}, {row.state}", *(bar.text for bar in bars), *(mark.text for mark in marks)]
+    return DrawnRow(row=row, bars=bars, marks=marks, is_back=row.kind is StepKind.UNDO, text="; ".join(text))
 
 
 def _bar(span: TimelineSpan, axis: TimeAxis) -> DrawnBar | None:
     if span.end < axis.start or span.start > axis.end:
         return None
-    left = axis.place(span.start)
+    left = axis.position(span.start)
     return DrawnBar(
         kind=span.kind,
         left=left,
-        width=max(LEAST_WIDTH, axis.place(span.end) - left),
+        width=max(LEAST_WIDTH, axis.position(span.end) - left),
         outcome=span.outcome,
         is_about=span.is_about,
         text=_text(span),
@@ -118,12 +118,12 @@ def _bar(span: TimelineSpan, axis: TimeAxis) -> DrawnBar | None:
 def _text(span: TimelineSpan) -> str:
     word = f"attempt {span.attempt}" if span.kind is SpanKind.ATTEMPT and span.attempt else WORDS[span.kind]
     about = "about " if span.is_about else ""
-    said = f"{word}, {about}{durations.text(max(0.0, span.end - span.start))}"
+    text = f"{word}, {about}{durations.text(max(0.0, span.end - span.start))}"
     if span.kind is SpanKind.ATTEMPT and span.attempt:
-        said += f", {ENDS[span.outcome]}"
-    return f"{said}: {span.told}" if span.told else said
+        text += f", {ENDS[span.outcome]}"
+    return f"{text}: {span.error}" if span.error else text
 
 
 def _mark(mark: TimelineMark, axis: TimeAxis) -> DrawnMark:
-    said = f"Supervisor: {mark.word}" if mark.kind is MarkKind.DECISION else mark.word
-    return DrawnMark(kind=mark.kind, left=axis.place(mark.at), word=mark.word, text=f"{said}, {clock(mark.at)}")
+    text = f"Supervisor: {mark.word}" if mark.kind is MarkKind.DECISION else mark.word
+    return DrawnMark(kind=mark.kind, left=axis.position(mark.at), word=mark.word, text=f"{text}, {clock(mark.at)}")

@@ -54,15 +54,15 @@ def _asked_at(task: Task, steps: Sequence[Step]) -> Mapping[tuple[int, str], flo
     found: dict[tuple[int, str], float] = {}
     for run in {step.run for step in steps}:
         own = [step for step in steps if step.run == run]
-        told = sorted((s.asked, s.finished_at) for s in own if s.asked is not None and s.finished_at is not None)
-        latest, most = [], began
-        for _, at in told:
-            most = max(most, at)
-            latest.append(most)
-        counts = [asked for asked, _ in told]
+        delivered = sorted((s.asked, s.finished_at) for s in own if s.asked is not None and s.finished_at is not None)
+        latest, last = [], began
+        for _, at in delivered:
+            last = max(last, at)
+            latest.append(last)
+        counts = [asked for asked, _ in delivered]
         for step in own:
-            place = bisect_left(counts, step.number)
-            asked_at = latest[place - 1] if place else began
+            index = bisect_left(counts, step.number)
+            asked_at = latest[index - 1] if index else began
             undo = step.kind is StepKind.UNDO or step.generation > 0
             started = step.started_at
             found[run, step.key] = asked_at if started is None else started if undo else min(asked_at, started)
@@ -127,7 +127,7 @@ def _group(rows: Sequence[TimelineRow]) -> TimelineRow:
 def _union(spans: Sequence[TimelineSpan]) -> tuple[TimelineSpan, ...]:
     """The spans in which any of the rows was running."""
     found: list[TimelineSpan] = []
-    for span in sorted(spans, key=lambda each: each.start):
+    for span in sorted(spans, key=lambda span: span.start):
         if found and span.start <= found[-1].end:
             last = found.pop()
             found.append(TimelineSpan(kind=last.kind, start=last.start, end=max(last.end, span.end)))

@@ -45,7 +45,7 @@ class TimelineSpan(Struct, frozen=True, kw_only=True):
     is_about: bool = False
     """Whether the start is an estimate: the store keeps the start of the last attempt only, and of earlier ones
     their end."""
-    told: str = ""
+    error: str = ""
     """The error that the attempt reported, if it failed."""
 
 

@@ -32,23 +32,23 @@ class AccessAudit:
     def __init__(self, source: ClientSource) -> None:
         self._source = source
         self._window_ends = 0.0
-        self._told = 0
-        self._untold = 0
+        self._recorded = 0
+        self._omitted = 0
         self._reads: OrderedDict[tuple[str, str], float] = OrderedDict()
 
     async def refused(self, actor: str, *, reason: str, task: str | None = None, **request: str) -> None:
         """Records a refused request; ``request`` holds its method, path and address."""
         now = asyncio.get_running_loop().time()
         if now >= self._window_ends:
-            self._window_ends, self._told = now + WINDOW_SECONDS, 0
-        if self._told >= REFUSED_PER_WINDOW:
-            self._untold += 1
+            self._window_ends, self._recorded = now + WINDOW_SECONDS, 0
+        if self._recorded >= REFUSED_PER_WINDOW:
+            self._omitted += 1
             return
-        self._told += 1
-        untold, self._untold = self._untold, 0
+        self._recorded += 1
+        omitted, self._omitted = self._omitted, 0
         details: dict[str, str | int] = {"reason": reason}
         details |= {name: value[:LONGEST_VALUE] for name, value in request.items()}
-        details |= {"untold_before": untold} if untold else {}
+        details |= {"omitted_before": omitted} if omitted else {}
         await self._write(Audit(actor=actor, act="refused", task=task, details=msgspec.json.encode(details)))
 
     async def read_payloads(self, principal: Principal, task: str) -> None:

@@ -95,7 +95,7 @@ class ChokePoint:
     async def _let_in(self, incoming: IncomingRequest) -> Principal | None:
         """The principal of an accepted request; None on a public path. Raises HttpRefusal."""
         if self._rules.proxy is not None and not self._is_health(incoming):
-            incoming.behind(self._rules.proxy)
+            incoming.apply_proxy(self._rules.proxy)
         if not self._rules.accepts_host(incoming.host) and not self._is_health(incoming):
             raise HttpRefusal(421, f"Host: expected a name of this server, found {incoming.host[:100]!r}")
         principal = await self._authenticator.principal(incoming) or self._local(incoming)

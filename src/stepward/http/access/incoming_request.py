@@ -51,7 +51,7 @@ class IncomingRequest:
         is_api = self.path.startswith("/api/")
         return self.method == "GET" and not is_api and "text/html" in self._headers.get("accept", "")
 
-    def behind(self, proxy: str) -> None:
+    def apply_proxy(self, proxy: str) -> None:
         """Takes the client's address and scheme from the proxy's headers. Raises HttpRefusal (403) for a request
         that did not come through the proxy over https."""
         if not is_within(self.address, proxy):

@@ -110,7 +110,7 @@ class ScopedClient:
             await self._note_payloads(found.record)
         return status if self.principal.payloads else hidden_status(status)
 
-    async def whole(self, id: str) -> tuple[Task, TaskStatus]:
+    async def record_and_status(self, id: str) -> tuple[Task, TaskStatus]:
         """The task's record with all its payloads, and the status at that record. Raises TaskNotFound."""
         record = (await self.find(id)).record
         await self._note_payloads(record)
@@ -213,9 +213,11 @@ class ScopedClient:
 
     async def schedules(self) -> list[Schedule]:
         """The schedules in scope, by name; their tasks have no labels."""
-        found = [each for each in await self._client.schedules() if self.principal.scope.has(each.workflow, {})]
+        found = [
+            schedule for schedule in await self._client.schedules() if self.principal.scope.has(schedule.workflow, {})
+        ]
         await self._note_list("schedules", found)
-        return found if self.principal.payloads else [hidden_schedule(each) for each in found]
+        return found if self.principal.payloads else [hidden_schedule(schedule) for schedule in found]
 
     async def _in_scope(self, alerts: list[Alert]) -> set[int]:
         if self.principal.scope.is_everything:

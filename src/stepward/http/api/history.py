@@ -26,23 +26,25 @@ class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[Audit]) -> list[HistoryEntry]:
     """All recorded events of a task, oldest first; of a step that was repeated, those of the last attempt."""
-    created = HistoryEntry(at=_at(status.created_at), what="created")
+    created = HistoryEntry(at=_instant(status.created_at), what="created")
     found: list[HistoryEntry] = []
     if status.started_at is not None:
-        found.append(HistoryEntry(at=_at(status.started_at), what="started"))
+        found.append(HistoryEntry(at=_instant(status.started_at), what="started"))
     for step in steps:
         if step.started_at is not None:
             found.append(
-                HistoryEntry(at=_at(step.started_at), what="step started", step=step.key, attempt=step.attempt)
+                HistoryEntry(at=_instant(step.started_at), what="step started", step=step.key, attempt=step.attempt)
             )
         if step.finished_at is not None:
-            found.append(HistoryEntry(at=_at(step.finished_at), what="step ended", step=step.key, state=step.state))
-    found += [HistoryEntry(at=_at(act.at), what=act.act, step=act.step, actor=act.actor) for act in acts]
+            found.append(
+                HistoryEntry(at=_instant(step.finished_at), what="step ended", step=step.key, state=step.state)
+            )
+    found += [HistoryEntry(at=_instant(act.at), what=act.act, step=act.step, actor=act.actor) for act in acts]
     if status.finished_at is not None:
-        found.append(HistoryEntry(at=_at(status.finished_at), what="ended", state=status.state))
+        found.append(HistoryEntry(at=_instant(status.finished_at), what="ended", state=status.state))
     # A clock that was adjusted meanwhile makes nothing older than the task.
     return [created, *sorted(found, key=lambda entry: entry.at)]
 
 
-def _at(seconds: float) -> datetime:
+def _instant(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)

@@ -70,5 +70,7 @@ def describe_problems(app: Litestar) -> None:
         for method in METHODS:
             operation: Operation | None = getattr(path, method)
             if operation is not None:
-                known = {status: each for status, each in (operation.responses or {}).items() if status != "400"}
-                operation.responses = {**known, "default": problem}
+                responses = {
+                    status: response for status, response in (operation.responses or {}).items() if status != "400"
+                }
+                operation.responses = {**responses, "default": problem}

@@ -188,7 +188,7 @@ def resource(kind: type[R], record: Struct, **more: Any) -> R:
 
 def _inherited(kind: type[Struct], name: str) -> object:
     return next(
-        (each.__annotations__[name] for each in kind.__mro__ if name in getattr(each, "__annotations__", ())), ""
+        (base.__annotations__[name] for base in kind.__mro__ if name in getattr(base, "__annotations__", ())), ""
     )
 
 

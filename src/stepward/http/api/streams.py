@@ -71,7 +71,7 @@ async def _of_task(
                     return
                 status = await client.status(id)
                 etag = etag_of(status)
-                yield STILL_SO if etag == last else _told(status, etag)
+                yield STILL_SO if etag == last else _status_message(status, etag)
                 last = etag
                 if status.state in TASK_ENDS:
                     return
@@ -91,14 +91,14 @@ async def _of_tasks(
                 # Events carry the place before their look, so that a reconnection between two of them loses none.
                 before, news = place_id(feed.place), await feed.look()
                 for status in await client.statuses(news.tasks):
-                    yield _told(status, before)
+                    yield _status_message(status, before)
                 event, data = ("gap", GAP) if news.is_cut else (None, None)
                 yield ServerSentEventMessage(event=event, id=place_id(feed.place), data=data)
         except StepwardError as error:
             yield _ended(error)
 
 
-def _told(status: TaskStatus, id: str) -> ServerSentEventMessage:
+def _status_message(status: TaskStatus, id: str) -> ServerSentEventMessage:
     data = msgspec.json.encode(resource(TaskResource, status)).decode()
     return ServerSentEventMessage(event="status", id=id, data=data)
 

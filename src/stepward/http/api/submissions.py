@@ -81,13 +81,13 @@ async def _has_ended(client: RequestClient, id: str, seconds: int) -> bool:
     return True
 
 
-def _id(given: str | UnsetType, key: str | None) -> str | None:
-    wanted = None if key is None else key.strip().strip('"')
-    if isinstance(given, UnsetType):
-        return wanted
-    if wanted not in (None, given):
+def _id(requested: str | UnsetType, key: str | None) -> str | None:
+    key_id = None if key is None else key.strip().strip('"')
+    if isinstance(requested, UnsetType):
+        return key_id
+    if key_id not in (None, requested):
         raise HttpRefusal(422, "id: expected the Idempotency-Key or none, found another; leave one out", field="id")
-    return given
+    return requested
 
 
 def _wait_seconds(prefer: str | None) -> int:

@@ -97,5 +97,5 @@ async def remove_schedule(client: RequestClient, name: FromPath[str]) -> None:
 
 
 async def _found(client: Client, name: str) -> Any:
-    is_open = any(each.name == name and each.state is AgentState.BREAKER_OPEN for each in await client.agents())
+    is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
     return "its breaker open, which its instances close once the service is back" if is_open else "it at work"

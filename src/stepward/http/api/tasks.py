@@ -79,7 +79,7 @@ async def show_history(client: RequestClient, task_id: PathId) -> list[HistoryEn
 
 async def answer_of(client: ScopedClient, id: str, status_code: int = 200, **headers: str) -> Response[TaskDetail]:
     """The answer that shows a task. Raises TaskNotFound."""
-    record, status = await client.whole(id)
+    record, status = await client.record_and_status(id)
     shown = client.principal.payloads
     more: dict[str, Any] = {"input": None, "output": None} if not shown else {}
     detail = {name: readable(getattr(record, name)) for name in ("input", "output")} | more

@@ -14,10 +14,10 @@ def sign_in_page(base: str, *, has_provider: bool, problem: str = "") -> str:
         if has_provider
         else ""
     )
-    said = f'<p class="cause bad" role="alert">{escape(problem)}</p>' if problem else ""
+    alert = f'<p class="cause bad" role="alert">{escape(problem)}</p>' if problem else ""
     return _page(
         base,
-        f'{said}{provider}<form method="post" action="{base}/login">'
+        f'{alert}{provider}<form method="post" action="{base}/login">'
         '<p><label for="token">API token</label>'
         '<input id="token" name="token" type="password" autocomplete="off" required autofocus></p>'
         '<p><button class="button primary" type="submit">Sign in</button></p></form>'

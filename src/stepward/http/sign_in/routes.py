@@ -63,7 +63,7 @@ async def sign_in_elsewhere(request: Request[Any, Any, Any], state: State) -> Re
     incoming: IncomingRequest = request.auth
     state.credentials.check_failures(incoming.address)
     address, browser = await _provider(state).begin()
-    known = Cookie(
+    login_cookie = Cookie(
         key=LOGIN_COOKIE,
         value=browser,
         path=f"{_base(request)}/login",
@@ -72,7 +72,7 @@ async def sign_in_elsewhere(request: Request[Any, Any, Any], state: State) -> Re
         httponly=True,
         samesite="lax",
     )
-    return Response(None, status_code=303, headers={"Location": address}, cookies=[known])
+    return Response(None, status_code=303, headers={"Location": address}, cookies=[login_cookie])
 
 
 @get("/login/callback", permission=Permission.PUBLIC, include_in_schema=False)
@@ -80,12 +80,12 @@ async def come_back(request: Request[Any, Any, Any], state: State) -> Response[s
     """Finish a login when the provider redirects the browser back."""
     incoming: IncomingRequest = request.auth
     try:
-        who = await _provider(state).finish(incoming.query, incoming.cookie(LOGIN_COOKIE))
+        person = await _provider(state).finish(incoming.query, incoming.cookie(LOGIN_COOKIE))
     except HttpRefusal as refusal:
         await state.credentials.failed(incoming, "login")
         page = sign_in_page(_base(request), has_provider=True, problem=refusal.detail)
         return Response(page, status_code=refusal.status, media_type=HTML)
-    return _signed_in(request, await sessions.begin_by_provider(await state.source.client(), who))
+    return _signed_in(request, await sessions.begin_by_provider(await state.source.client(), person))
 
 
 @post("/logout", permission=Permission.SIGNED_IN, include_in_schema=False, status_code=200)
@@ -95,8 +95,8 @@ async def sign_out(request: Request[Any, Any, Any], state: State, principal: Req
         raise HttpRefusal(409, f"logout: expected a session, found {principal.name} signed in otherwise")
     session = session_of(await state.source.client())
     await session.store.operators.revoke_credential(principal.credential, principal.name)
-    gone = Cookie(key=COOKIE, value="", path=_base(request) or "/", max_age=0, httponly=True, samesite="strict")
-    return Response(onward_page(_base(request), "/login"), media_type=HTML, cookies=[gone])
+    expired = Cookie(key=COOKIE, value="", path=_base(request) or "/", max_age=0, httponly=True, samesite="strict")
+    return Response(onward_page(_base(request), "/login"), media_type=HTML, cookies=[expired])
 
 
 SIGN_IN_ROUTES: tuple[HTTPRouteHandler, ...] = (show_login, sign_in_by_token, sign_in_elsewhere, come_back, sign_out)

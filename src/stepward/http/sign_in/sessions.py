@@ -20,18 +20,18 @@ async def begin_by_token(client: Client, token: Credential) -> Secret:
     return await _begin(client, replace(token, name=f"token:{token.name}", created_by=f"token:{token.id}"))
 
 
-async def begin_by_provider(client: Client, who: SignedIn) -> Secret:
+async def begin_by_provider(client: Client, person: SignedIn) -> Secret:
     """Begins a session of a person who signed in at the provider."""
-    known = Credential(
+    credential = Credential(
         id="",
         kind=CredentialKind.SESSION,
-        name=who.name,
+        name=person.name,
         secret_hash=b"",
-        role=who.role,
-        payloads=who.payloads,
+        role=person.role,
+        payloads=person.payloads,
         created_by="openid",
     )
-    return await _begin(client, known)
+    return await _begin(client, credential)
 
 
 def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
@@ -47,11 +47,16 @@ def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
     )
 
 
-async def _begin(client: Client, known: Credential) -> Secret:
+async def _begin(client: Client, credential: Credential) -> Secret:
     secret, store = fresh_secret(), session_of(client).store
-    ends = [store.now() + SESSION_SECONDS, *([] if known.expires_at is None else [known.expires_at])]
+    ends = [store.now() + SESSION_SECONDS, *([] if credential.expires_at is None else [credential.expires_at])]
     session = replace(
-        known, id=secret.id, kind=CredentialKind.SESSION, secret_hash=secret.hash, expires_at=min(ends), revoked_at=None
+        credential,
+        id=secret.id,
+        kind=CredentialKind.SESSION,
+        secret_hash=secret.hash,
+        expires_at=min(ends),
+        revoked_at=None,
     )
     await store.operators.add_credential(session, session.name)
     return secret

@@ -59,12 +59,16 @@ def _of_part(part: Condition, dialect: SearchDialect) -> list[CandidateSource]:
 
 def _of_alternatives(part: AnyOf, dialect: SearchDialect) -> list[CandidateSource]:
     """The source of a list of values of one field: a branch for each value, so that no task is in two."""
-    equal = [each for each in part.parts if isinstance(each, Comparison) and each.operator is Operator.EQUAL]
-    if len(equal) != len(part.parts) or len({(each.field, each.name) for each in equal}) != 1:
+    equal = [
+        comparison
+        for comparison in part.parts
+        if isinstance(comparison, Comparison) and comparison.operator is Operator.EQUAL
+    ]
+    if len(equal) != len(part.parts) or len({(comparison.field, comparison.name) for comparison in equal}) != 1:
         return []
     if equal[0].field in STEP_FIELDS:
         return [_open_tasks(dialect)]
-    found = [source for each in dict.fromkeys(equal) for source in _of_comparison(each, dialect)]
+    found = [source for comparison in dict.fromkeys(equal) for source in _of_comparison(comparison, dialect)]
     branches = tuple(branch for source in found for branch in source.branches)
     if not 0 < len(branches) <= MOST_BRANCHES:
         return []
@@ -104,7 +108,7 @@ def _by_id(part: Comparison, dialect: SearchDialect) -> list[CandidateSource]:
         return []
 
     def source(values: SqlValues) -> str:
-        return f"{dialect.by_id} and t.id >= {values.given(prefix)} and t.id < {values.given(end)}"
+        return f"{dialect.by_id} and t.id >= {values.parameter(prefix)} and t.id < {values.parameter(end)}"
 
     return [CandidateSource((SourceBranch(source),), in_order=False, rank=1, part=part)]
 
@@ -117,12 +121,12 @@ def _by_value(part: Comparison, dialect: SearchDialect) -> list[CandidateSource]
 def _rows_of(part: Comparison, test: ValueTest, dialect: SearchDialect) -> Callable[[SqlValues], str]:
     rows = dialect.text_of if test.kind == "text" else dialect.number_of
     name = named(part.field, part.name)
-    return lambda values: f"{rows} and f.name = {values.given(name)} and {test.indexed(values)}"
+    return lambda values: f"{rows} and f.name = {values.parameter(name)} and {test.indexed(values)}"
 
 
 def _equal(where: str, column: str, part: Comparison, rank: int) -> CandidateSource:
     return CandidateSource(
-        (SourceBranch(lambda values: f"{where} and {column} = {values.given(part.value)}"),),
+        (SourceBranch(lambda values: f"{where} and {column} = {values.parameter(part.value)}"),),
         in_order=True,
         rank=rank,
         part=part,
@@ -138,14 +142,16 @@ def _by_state(state: TaskState, dialect: SearchDialect, part: Condition | None =
 
 
 def _of_state(where: str, state: TaskState, part: Condition | None, *, in_order: bool, rank: int) -> CandidateSource:
-    branch = SourceBranch(lambda values: f"{where} and t.state = {values.given(state.value)}")
+    branch = SourceBranch(lambda values: f"{where} and t.state = {values.parameter(state.value)}")
     return CandidateSource((branch,), in_order, rank, part)
 
 
 def _open_tasks(dialect: SearchDialect) -> CandidateSource:
     """Tasks that have not ended, or ended in error: only they have open steps."""
-    each = [_by_state(state, dialect) for state in (*LISTED, TaskState.PROCESSING)]
-    return CandidateSource(tuple(branch for source in each for branch in source.branches), in_order=False, rank=4)
+    sources_by_state = [_by_state(state, dialect) for state in (*LISTED, TaskState.PROCESSING)]
+    return CandidateSource(
+        tuple(branch for source in sources_by_state for branch in source.branches), in_order=False, rank=4
+    )
 
 
 FOUND_BY: dict[SearchField, Callable[[Comparison, SearchDialect], list[CandidateSource]]] = {

@@ -74,7 +74,9 @@ class ValueTest(NamedTuple):
         """An SQL expression on the rows of one task, which are found by the task."""
         if isinstance(self.value, str):
             return _text_test(f"{unindexed}f.text", self.operator, self.value, values)
-        return f"{unindexed}f.kind = '{self.kind}' and {unindexed}f.number {self.operator} {values.given(self.value)}"
+        return (
+            f"{unindexed}f.kind = '{self.kind}' and {unindexed}f.number {self.operator} {values.parameter(self.value)}"
+        )
 
 
 def value_tests(comparison: Comparison) -> list[ValueTest]:
@@ -106,7 +108,7 @@ def _joined(word: str, empty: str, parts: list[str]) -> str:
 def _compared(comparison: Comparison, dialect: SearchDialect, values: SqlValues) -> str:
     field, operator, value = comparison.field, comparison.operator, comparison.value
     if field in (SearchField.LABEL, SearchField.ATTRIBUTE):
-        name = values.given(named(field, comparison.name))
+        name = values.parameter(named(field, comparison.name))
         tests = " or ".join(f"({test.of_task(values, dialect.unindexed)})" for test in value_tests(comparison))
         return f"exists (select 1 from {dialect.search} as f where f.task = t.uid and f.name = {name} and ({tests}))"
     if field is SearchField.AGENT:
@@ -120,7 +122,7 @@ def _compared(comparison: Comparison, dialect: SearchDialect, values: SqlValues)
     test = (
         _text_test(column, operator, value, values)
         if isinstance(value, str)
-        else f"{column} {operator} {values.given(value)}"
+        else f"{column} {operator} {values.parameter(value)}"
     )
     return f"({test})" if field in ALWAYS_THERE else f"({column} is not null and {test})"
 
@@ -129,7 +131,7 @@ def _present(field: SearchField, name: str, dialect: SearchDialect, values: SqlV
     if field in ALWAYS_THERE:
         return "true"
     if field in (SearchField.LABEL, SearchField.ATTRIBUTE):
-        wanted = values.given(named(field, name))
+        wanted = values.parameter(named(field, name))
         return f"exists (select 1 from {dialect.search} as f where f.task = t.uid and f.name = {wanted})"
     if field is SearchField.AGENT:
         return _open_step(dialect, values, lambda: "s.agent is not null")
@@ -157,5 +159,5 @@ def _step_test(operator: Operator, value: str, values: SqlValues) -> str:
 
 def _text_test(column: str, operator: Operator, value: str, values: SqlValues) -> str:
     if operator is Operator.STARTS_WITH:
-        return f"substr({column}, 1, {len(value)}) = {values.given(value)}"
-    return f"{column} {operator} {values.given(value)}"
+        return f"substr({column}, 1, {len(value)}) = {values.parameter(value)}"
+    return f"{column} {operator} {values.parameter(value)}"

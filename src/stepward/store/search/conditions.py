@@ -71,7 +71,7 @@ EVERY_TASK = AllOf(())
 def conjuncts(condition: Condition) -> list[Condition]:
     """The parts that must all hold."""
     if isinstance(condition, AllOf):
-        return [each for part in condition.parts for each in conjuncts(part)]
+        return [conjunct for part in condition.parts for conjunct in conjuncts(part)]
     return [condition]
 
 

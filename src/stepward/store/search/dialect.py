@@ -56,7 +56,7 @@ class SqlValues:
         self._mark = mark
         self.values: list[Any] = []
 
-    def given(self, value: Any) -> str:
+    def parameter(self, value: Any) -> str:
         """The parameter for a value."""
         self.values.append(value)
         return f"{self._mark}{len(self.values)}"

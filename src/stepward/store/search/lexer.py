@@ -51,7 +51,7 @@ class FilterToken(NamedTuple):
 
 def cut(text: str) -> str:
     """A text of the filter as error messages show it: printable, and of bounded length."""
-    shown = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text[:SHOWN])
+    shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text[:SHOWN])
     return shown if len(text) <= SHOWN else f"{shown}…"
 
 

@@ -50,7 +50,7 @@ def field_of(token: FilterToken, unexpected: Callable[[str], Exception]) -> Fiel
             return FieldRef(SearchField(scope), name)
         if token.value in set(SearchField) - set(NAMED):
             return FieldRef(SearchField(token.value))
-    known = [f"{each}.NAME" if each in NAMED else each.value for each in SearchField]
+    known = [f"{field}.NAME" if field in NAMED else field.value for field in SearchField]
     raise wrong(
         token.place, "a field", token.shown, nearest(token.value, known) or f"the fields are {', '.join(known)}"
     )

@@ -26,7 +26,7 @@ from stepward.store.search.operands import FieldRef, field_of, nearest, operand
 DEEPEST = 20
 """Most levels of parentheses and negations."""
 MOST_COMPARISONS = 100
-OPERATORS = {"==": Operator.EQUAL, **{each.value: each for each in Operator}}
+OPERATORS = {"==": Operator.EQUAL, **{operator.value: operator for operator in Operator}}
 UNEQUAL = ("!=", "<>")
 WORDS_OF_TESTS = ("=", "!=", "<", "<=", ">", ">=", "starts_with", "in", "not in", "is null", "is not null")
 ORDERED = frozenset({FieldKind.NUMBER, FieldKind.TIME, FieldKind.ANY})

@@ -54,7 +54,7 @@ class SourceSearch(NamedTuple):
         """Whether every candidate fulfils the condition."""
         return self.rest == AllOf(())
 
-    def behind(self, key: TaskKey) -> SourceSearch:
+    def beginning_after(self, key: TaskKey) -> SourceSearch:
         """The same search, beginning after a key."""
         return self._replace(scope=self.scope._replace(after=key))
 
@@ -63,7 +63,7 @@ class SourceSearch(NamedTuple):
         values = SqlValues(self.dialect.mark)
         joined = self._joined(values, most_candidates)
         ordered = self.dialect.page_order.replace("{down}", self._down)
-        text = f"select {self.dialect.columns} {joined}{ordered} limit {values.given(limit)}"
+        text = f"select {self.dialect.columns} {joined}{ordered} limit {values.parameter(limit)}"
         return SqlStatement(text, values.values)
 
     def counted(self, most_candidates: int) -> SqlStatement:
@@ -77,17 +77,17 @@ class SourceSearch(NamedTuple):
         """The statement for the number of candidates, up to ``most``, in any order."""
         values = SqlValues(self.dialect.mark)
         branches = " union all ".join(
-            f"select 1 from (select 1 {self._where(branch, values)} limit {values.given(most)}) as b"
+            f"select 1 from (select 1 {self._where(branch, values)} limit {values.parameter(most)}) as b"
             for branch in self.source.branches
         )
-        text = f"select count(*) from (select 1 from ({branches}) as u limit {values.given(most)}) as p"
+        text = f"select count(*) from (select 1 from ({branches}) as u limit {values.parameter(most)}) as p"
         return SqlStatement(text, values.values)
 
     def last(self, most_candidates: int) -> SqlStatement:
         """The statement for the key of the last of the next candidates; no row if there are fewer."""
         values = SqlValues(self.dialect.mark)
         keys = self._keys(values, most_candidates)
-        text = f"select created_at, uid from ({keys}) as c limit 1 offset {values.given(most_candidates - 1)}"
+        text = f"select created_at, uid from ({keys}) as c limit 1 offset {values.parameter(most_candidates - 1)}"
         return SqlStatement(text, values.values)
 
     def _joined(self, values: SqlValues, most_candidates: int) -> str:
@@ -100,23 +100,23 @@ class SourceSearch(NamedTuple):
         if len(branches) == 1:
             return branches[0]
         united = " union all ".join(f"select created_at, uid from ({branch}) as b" for branch in branches)
-        return f"{united} order by created_at {self._down}, uid {self._down} limit {values.given(most)}"
+        return f"{united} order by created_at {self._down}, uid {self._down} limit {values.parameter(most)}"
 
     def _branch(self, branch: SourceBranch, values: SqlValues, most: int) -> str:
         created, uid = branch.key
         return (
             f"select {created} as created_at, {uid} as uid {self._where(branch, values)} "
-            f"order by {created} {self._down}, {uid} {self._down} limit {values.given(most)}"
+            f"order by {created} {self._down}, {uid} {self._down} limit {values.parameter(most)}"
         )
 
     def _where(self, branch: SourceBranch, values: SqlValues) -> str:
         created, uid = branch.key
         text = branch.source(values)
         for bound in self.scope.bounds:
-            text += f" and {created} {bound.operator} {values.given(bound.value)}"
+            text += f" and {created} {bound.operator} {values.parameter(bound.value)}"
         if self.scope.after is not None:
             sign = "<" if self.scope.newest_first else ">"
-            places = ", ".join(values.given(part) for part in self.scope.after)
+            places = ", ".join(values.parameter(part) for part in self.scope.after)
             text += f" and ({created}, {uid}) {sign} ({places})"
         return text
 
@@ -138,7 +138,7 @@ def source_search(
 def still_fulfilling(dialect: SearchDialect, condition: Condition, uids: Sequence[str]) -> SqlStatement:
     """The uids of those of some tasks that fulfil the condition."""
     values = SqlValues(dialect.mark)
-    wanted = ", ".join(values.given(uid) for uid in uids)
+    wanted = ", ".join(values.parameter(uid) for uid in uids)
     rest = rendered(condition, dialect, values)
     return SqlStatement(f"select t.uid from {dialect.task} as t where t.uid in ({wanted}) and {rest}", values.values)
 
@@ -146,6 +146,6 @@ def still_fulfilling(dialect: SearchDialect, condition: Condition, uids: Sequenc
 def sample(dialect: SearchDialect, condition: Condition) -> SqlStatement:
     """The statement for the number of sampled tasks that fulfil the condition, and of tasks that each stands for."""
     values = SqlValues(dialect.mark)
-    points = values.given(POINTS) if "{points}" in dialect.sample else ""
+    points = values.parameter(POINTS) if "{points}" in dialect.sample else ""
     text = dialect.sample.replace("{points}", points).replace("{rest}", rendered(condition, dialect, values))
     return SqlStatement(text, values.values)

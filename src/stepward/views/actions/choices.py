@@ -121,10 +121,10 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
 def _of_caught(record: Task, steps: Sequence[Step]) -> list[Choice]:
     """Steps whose failure the workflow received before it ended with another error: to be repeated they must be
     named."""
-    told = [s for s in steps if s.run == record.run and s.state is StepState.FAILED and s.set_aside_at is None]
-    told = [s for s in told if s.kind is not StepKind.UNDO and s.ordinal is not None]
+    failed = [s for s in steps if s.run == record.run and s.state is StepState.FAILED and s.set_aside_at is None]
+    failed = [s for s in failed if s.kind is not StepKind.UNDO and s.ordinal is not None]
     found: list[Choice] = []
-    for step in sorted(told, key=lambda s: s.ordinal or 0)[-MOST_CAUGHT:]:
+    for step in sorted(failed, key=lambda s: s.ordinal or 0)[-MOST_CAUGHT:]:
         again = _asked("resubmit", step=step.key)
         found.append(Choice(("resubmit", record.id, "--step", step.key), f"repeat {step.key}, which failed", again))
         found.append(_by_hand(record, step, f"{step.key} was done by hand: this is the result"))

@@ -11,7 +11,7 @@ from stepward.model import failures
 from stepward.model.failures import titled
 from stepward.model.records import Step
 from stepward.model.states import StepState, TaskState
-from stepward.views.reasons.errors import attempts_of, one_line, told
+from stepward.views.reasons.errors import attempts_of, has_message, one_line
 from stepward.views.tasks import note_of
 
 
@@ -32,7 +32,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 def cause_of(status: TaskStatus, steps: Sequence[Step]) -> Cause | None:
     """The cause of an error or an undo, or what a waiting task waits for; None if there is none."""
     error = status.error
-    if error is None or not told(error) or status.state is TaskState.PROCESSED:
+    if error is None or not has_message(error) or status.state is TaskState.PROCESSED:
         note = note_of(status)
         return Cause(sentence=f"Waits for {note}") if note and status.state is TaskState.WAITING else None
     step = _step(error.get("step"), steps)
@@ -41,7 +41,9 @@ def cause_of(status: TaskStatus, steps: Sequence[Step]) -> Cause | None:
     failure = error.get("failure")
     traceback = source.get("traceback") or (failure.get("traceback") if isinstance(failure, dict) else None)
     place = source.get("at") or (failure.get("at") if isinstance(failure, dict) else None)
-    attempts = [f"attempt {each.get('attempt', '?')}: {one_line(each)}" for each in attempts_of(own)] if own else []
+    attempts = (
+        [f"attempt {attempt.get('attempt', '?')}: {one_line(attempt)}" for attempt in attempts_of(own)] if own else []
+    )
     return Cause(
         sentence=titled(error),
         step=None if step is None else step.key,

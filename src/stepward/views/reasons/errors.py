@@ -13,7 +13,7 @@ def one_line(error: dict[str, Any]) -> str:
     return f"{titled(error)} ({place})" if place else titled(error)
 
 
-def told(error: object) -> bool:
+def has_message(error: object) -> bool:
     """Whether a recorded error has a message."""
     return isinstance(error, dict) and bool(error.get("message"))
 
@@ -21,4 +21,4 @@ def told(error: object) -> bool:
 def attempts_of(error: dict[str, Any]) -> list[dict[str, Any]]:
     """The failed attempts that an error lists, oldest first."""
     earlier = error.get("earlier")
-    return [*(each for each in earlier if isinstance(each, dict)), error] if isinstance(earlier, list) else [error]
+    return [*(entry for entry in earlier if isinstance(entry, dict)), error] if isinstance(earlier, list) else [error]

@@ -28,11 +28,11 @@ async def live_tasks(client: Client) -> list[Task]:
     return found
 
 
-def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
+def unserved_workflows(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
     """A line for each workflow with live tasks that no live Scheduler serves; one line if there is no Scheduler."""
-    served = {entry for each in at_work if each.role is Role.SCHEDULER for entry in each.serves}
+    served = {entry for instance in at_work if instance.role is Role.SCHEDULER for entry in instance.serves}
     counts = Counter(f"{task.workflow}@{task.version}" for task in tasks)
-    if counts and not any(each.role is Role.SCHEDULER for each in at_work):
+    if counts and not any(instance.role is Role.SCHEDULER for instance in at_work):
         return [
             f"Schedulers: expected one at work for {_number(counts.total(), 'live task')}, found none; "
             "start one: stepward run APP"
@@ -44,7 +44,7 @@ def unserved(tasks: Iterable[Task], at_work: Sequence[Instance]) -> list[str]:
     ]
 
 
-def unoffered(agents: Iterable[AgentStatus]) -> list[str]:
+def unserved_agents(agents: Iterable[AgentStatus]) -> list[str]:
     """A line for each Agent that steps wait for and that no instance serves."""
     return [
         f"Agent {agent.name}: expected an instance that offers it, found none for {_number(agent.asked, 'step')}; "
@@ -54,28 +54,29 @@ def unoffered(agents: Iterable[AgentStatus]) -> list[str]:
     ]
 
 
-def silent(instances: Iterable[Instance], now: float) -> list[str]:
+def silent_instances(instances: Iterable[Instance], now: float) -> list[str]:
     """A line for each instance whose lease is over and that was not declared dead."""
     return [
-        f"instance {each.id} (process {each.pid} on {each.host}): expected its lease renewed, found it silent since "
-        f"{span(now - each.expires_at)}, and no Supervisor that has declared it dead; see whether both run"
-        for each in instances
-        if is_silent(each, now)
+        f"instance {instance.id} (process {instance.pid} on {instance.host}): expected its lease renewed, "
+        f"found it silent since {span(now - instance.expires_at)}, and no Supervisor that has declared it dead; "
+        "see whether both run"
+        for instance in instances
+        if is_silent(instance, now)
     ]
 
 
-def unseen(alerts: Sequence[Alert], now: float) -> list[str]:
+def open_alerts(alerts: Sequence[Alert], now: float) -> list[str]:
     """One line for all open alerts."""
     if not alerts:
         return []
-    kinds = ", ".join(f"{kind} × {count}" for kind, count in sorted(Counter(each.kind for each in alerts).items()))
-    oldest = span(now - min(each.at for each in alerts))
+    kinds = ", ".join(f"{kind} × {count}" for kind, count in sorted(Counter(alert.kind for alert in alerts).items()))
+    oldest = span(now - min(alert.at for alert in alerts))
     return [f"alerts: expected none open, found {kinds}, the oldest since {oldest}; see stepward alerts"]
 
 
-def unsupervised(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str]:
+def missing_supervisor(tasks: Sequence[Task], at_work: Iterable[Instance]) -> list[str]:
     """A line if tasks are live and there is no Supervisor."""
-    if not tasks or any(each.role is Role.SUPERVISOR for each in at_work):
+    if not tasks or any(instance.role is Role.SUPERVISOR for instance in at_work):
         return []
     return [
         "Supervisors: expected one at work, found none: steps that fail or run out of time are not handled; start one"

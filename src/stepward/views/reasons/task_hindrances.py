@@ -34,8 +34,8 @@ async def hindrances(client: Client, record: Task, steps: Sequence[Step]) -> lis
 
 async def _held_up(client: Client, record: Task, steps: Sequence[Step]) -> list[Hindrance]:
     instances, now = await client.instances(), session_of(client).store.now()
-    at_work = [each for each in instances if each.alive and not is_silent(each, now)]
-    unserved = standstill.unserved([record], at_work)
+    at_work = [instance for instance in instances if instance.alive and not is_silent(instance, now)]
+    unserved = standstill.unserved_workflows([record], at_work)
     if unserved:
         return [Hindrance(HELD_UP, line) for line in unserved]
     wanted = {step.agent for step in steps if step.state in OPEN}
@@ -46,8 +46,8 @@ async def _held_up(client: Client, record: Task, steps: Sequence[Step]) -> list[
 async def _hangs(client: Client, record: Task) -> list[Hindrance]:
     if not record.hangs:
         return []
-    told = [readable(each.details) for each in await client.audits(record.id) if each.act == "hang"]
-    places = [each["at"] for each in told if isinstance(each, dict) and each.get("at")]
+    hangs = [readable(audit.details) for audit in await client.audits(record.id) if audit.act == "hang"]
+    places = [hang["at"] for hang in hangs if isinstance(hang, dict) and hang.get("at")]
     last = f", last at {places[0]}" if places else ""
     line = f"{record.hangs}: its code held up an event loop for a lease{last}"
     return [Hindrance("hangs", line, ("audit", record.id))]

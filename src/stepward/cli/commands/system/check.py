@@ -95,10 +95,10 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
         at_work = [each for each in instances if each.alive and not is_silent(each, now)]
         tasks = await standstill.live_tasks(client)
         problems = [
-            *standstill.silent(instances, now),
-            *standstill.unserved(tasks, at_work),
-            *standstill.unoffered(await client.agents()),
-            *standstill.unseen(await client.alerts(standstill.MOST), now),
+            *standstill.silent_instances(instances, now),
+            *standstill.unserved_workflows(tasks, at_work),
+            *standstill.unserved_agents(await client.agents()),
+            *standstill.open_alerts(await client.alerts(standstill.MOST), now),
             *version_diff.between_schedulers(at_work),
         ]
         if app is not None:
@@ -115,7 +115,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             instances=instances,
             problems=problems,
             warnings=[
-                *standstill.unsupervised(tasks, at_work),
+                *standstill.missing_supervisor(tasks, at_work),
                 *([] if found is None else server.warnings(found, settings, instances)),
                 *_stuck(at_work),
                 *_apart(at_work),

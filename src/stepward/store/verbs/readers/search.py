@@ -44,14 +44,14 @@ class SearchLook(NamedTuple):
 async def found_tasks(connection: VerbConnection, dialect: SearchDialect, search: TaskSearch) -> FoundTasks:
     """Implements ``OperatorStore.tasks``."""
     scope = SearchScope(after=search.after, newest_first=search.newest_first)
-    at_work = await _chosen(connection, dialect, search.condition, scope)
+    source = await _chosen(connection, dialect, search.condition, scope)
     tasks: list[VerbRow] = []
     for _ in range(LOOKS):
-        look = await _look(connection, at_work, search.limit + 1 - len(tasks))
+        look = await _look(connection, source, search.limit + 1 - len(tasks))
         tasks += look.found
         if len(tasks) > search.limit or look.last is None:
             break
-        at_work = at_work.behind(look.last)
+        source = source.beginning_after(look.last)
     listed = [rows.task(row) for row in tasks[: search.limit]]
     if len(tasks) > search.limit:
         return FoundTasks(listed, TaskKey(listed[-1].created_at, listed[-1].uid))
@@ -60,31 +60,31 @@ async def found_tasks(connection: VerbConnection, dialect: SearchDialect, search
 
 async def counted_tasks(connection: VerbConnection, dialect: SearchDialect, condition: Condition) -> TaskCount:
     """Implements ``OperatorStore.count``."""
-    at_work = await _chosen(connection, dialect, condition, SearchScope())
-    number, counting = 0, at_work
+    source = await _chosen(connection, dialect, condition, SearchScope())
+    number, remaining = 0, source
     for _ in range(LOOKS):
-        ((found,),) = await _rows(connection, counting.counted(CANDIDATES))
+        ((found,),) = await _rows(connection, remaining.counted(CANDIDATES))
         number += found
-        last = None if number >= EXACT else await _last(connection, counting)
+        last = None if number >= EXACT else await _last(connection, remaining)
         if number >= EXACT:
             break
         if last is None:
             return TaskCount(number, is_exact=True)
-        counting = counting.behind(last)
-    ((matched, each),) = await _rows(connection, sample(dialect, condition))
-    return TaskCount(max(number, _rounded(matched * each)), is_exact=False)
+        remaining = remaining.beginning_after(last)
+    ((matched, represented),) = await _rows(connection, sample(dialect, condition))
+    return TaskCount(max(number, _rounded(matched * represented)), is_exact=False)
 
 
-async def _look(connection: VerbConnection, at_work: SourceSearch, limit: int) -> SearchLook:
-    found = await _rows(connection, at_work.page(CANDIDATES, limit))
+async def _look(connection: VerbConnection, source: SourceSearch, limit: int) -> SearchLook:
+    found = await _rows(connection, source.page(CANDIDATES, limit))
     if len(found) >= limit:
         return SearchLook(found, None)
-    return SearchLook(found, await _last(connection, at_work))
+    return SearchLook(found, await _last(connection, source))
 
 
-async def _last(connection: VerbConnection, at_work: SourceSearch) -> TaskKey | None:
+async def _last(connection: VerbConnection, source: SourceSearch) -> TaskKey | None:
     """The last of the candidates of a read; None if the source has ended."""
-    found = await _rows(connection, at_work.last(CANDIDATES))
+    found = await _rows(connection, source.last(CANDIDATES))
     return TaskKey(*found[0]) if found else None
 
 
@@ -95,11 +95,11 @@ async def _chosen(
     choice = [source_search(dialect, source, condition, scope) for source in sources(condition, dialect)]
     if choice[0].source.in_order and (len(choice) == 1 or choice[0].is_whole):
         return choice[0]
-    sizes = [await _size(connection, each) for each in choice[:-1]]
+    sizes = [await _size(connection, search) for search in choice[:-1]]
     least = min(sizes)
     if least < SMALL:
         return choice[sizes.index(least)]
-    return next(each for each in choice if each.source.in_order)
+    return next(search for search in choice if search.source.in_order)
 
 
 async def _size(connection: VerbConnection, search: SourceSearch) -> int:
