@@ -19,7 +19,19 @@ from stepward.store.contract import Completion
 
 PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
 TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues", "Batches": "SyncBatches"}
-RUNNING = {"run", "scheduler", "agent", "submission", "supervisor", "console", "check", "replay", "migrate", "version"}
+RUNNING = {
+    "init",
+    "run",
+    "scheduler",
+    "agent",
+    "submission",
+    "supervisor",
+    "console",
+    "check",
+    "replay",
+    "migrate",
+    "version",
+}
 READING = {
     "events",
     "tasks",
