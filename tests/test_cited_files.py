@@ -25,3 +25,16 @@ def test_every_file_of_code_that_a_document_names_exists(document: str) -> None:
     known = [str(file) for folder in FOLDERS for file in (ROOT / folder).rglob("*.*")]
     cited = set(CITED.findall((ROOT / document).read_text())) - OF_READERS
     assert [file for file in sorted(cited) if not any(each.endswith(f"/{file}") for each in known)] == []
+
+
+def test_the_index_of_documents_lists_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+def test_the_architecture_names_every_folder_and_module_of_the_package() -> None:
+    architecture = (ROOT / "ARCHITECTURE.md").read_text()
+    package = [path for path in (ROOT / "src" / "stepward").iterdir() if not path.name.startswith("_")]
+    named = [f"{path.name}/" if path.is_dir() else path.name for path in package if path.suffix in {"", ".py"}]
+    assert [name for name in sorted(named) if name not in architecture] == []
