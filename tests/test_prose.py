@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("src/stepward", "tests", "torture", "servers", "showcase", "examples", "simulation")
 WORDS = re.compile(
     r"\b(nobody|somebody|anybody|everybody|whoever|told|heard|word of|a word from|what was said|by halves)\b"
-    r"|^\W*See [`A-Z]\S*\.?$",
+    r"|^\W*(?-i:See) [`A-Z]\S*\.?$",
     re.IGNORECASE,
 )
 """Persons in place of processes, ``told`` and ``heard`` in place of the field's verbs (sent, received, reported,
@@ -109,6 +109,28 @@ def _sql() -> dict[str, str]:
     folders = (ROOT / folder for folder in FOLDERS)
     found = sorted(path for folder in folders for path in folder.rglob("*.sql"))
     return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in found}
+
+
+def prose_of(markdown: str) -> list[str]:
+    """The lines of a document outside blocks and spans of code."""
+    without_blocks = re.sub(r"^ *```.*?^ *```", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    return [re.sub(r"`[^`]*`", "", line) for line in without_blocks.splitlines()]
+
+
+def _documents() -> dict[str, str]:
+    """The documents for users and developers; decision records are as they were decided."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    paths = sorted([*found, *(ROOT / "showcase").glob("*.md")])
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths if path.name != "CHANGELOG.md"}
+
+
+def test_documents_have_none_of_these_words() -> None:
+    found = [f"{name}: {line}" for name, text in _documents().items() for line in prose_of(text) if WORDS.search(line)]
+    assert found == [], "say it in the field's words: which process does what, and what a person sees"
+
+
+def test_words_within_code_of_a_document_do_not_count() -> None:
+    assert prose_of("It is `told`.\n```console\nlocked by nobody\n```\nSomebody") == ["It is .", "", "Somebody"]
 
 
 def test_comments_in_sql_have_none_of_these_words() -> None:
