@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ import pytest
 
 from stepward.errors import SettingsError
 from stepward.settings import Settings, names
+from stepward.sink_settings import Severity, SinkType
 
 SECRET = "canary-0123456789"
 HOOK = "https://hooks.example.com/canary-path"
@@ -105,6 +107,8 @@ def test_values_are_read_as_people_write_them(tmp_path: Path, name: str, written
         ("transport", "nats://a b"), ("transport", None),
         ("webhook_url", "ftp://example.com/"), ("webhook_url", "https://"), ("webhook_url", "https://[::1/"),
         ("webhook_url", 4), ("webhook_secret", ""), ("webhook_secret", 4),
+        ("console_url", "ftp://a"), ("console_url", "https://a/?b=1"), ("console_url", "https://u@a"),
+        ("alert_sinks", "{"), ("alert_sinks", [1]), ("console_url", 4),
     ],
     ids=lambda value: None if isinstance(value, int) else repr(value),
 )  # fmt: skip
@@ -296,3 +300,61 @@ def test_settings_that_are_too_deep_or_too_large_are_refused_in_a_line(tmp_path:
     with pytest.raises(SettingsError, match=r"stepward\.toml: expected a TOML file") as raised:
         load(tmp_path)
     assert len(str(raised.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "sinks",
+    [
+        {"Ops": {"type": "log"}}, {"ops": 1}, {"ops": {}}, {"ops": {"type": "smoke"}},
+        {"ops": {"type": "webhook", "url": HOOK}}, {"ops": {"type": "queue"}}, {"ops": {"type": "log", "colour": 1}},
+        {"ops": {"type": "log", "severity": 1}}, {"ops": {"type": "log", "workflows": []}},
+        {"ops": {"type": "queue", "queue": "a b"}}, {f"s{number}": {"type": "log"} for number in range(21)},
+    ],
+)  # fmt: skip
+def test_a_wrong_sink_is_refused_in_one_line_that_names_it(tmp_path: Path, sinks: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match=r"^alert_sinks \(argument\): .*expected .*; ") as refused:
+        load(tmp_path, None, alert_sinks=sinks)
+    assert len(str(refused.value)) < 250
+
+
+SINKS: dict[str, dict[str, object]] = {
+    "ops": {"type": "webhook", "url": "env:OPS_URL", "secret": "file:ops.txt", "severity": "error"},
+    "pager": {"type": "apprise", "url": "pagerduty://canary@canary", "workflows": ["pay*"]},
+    "bus": {"type": "queue", "queue": "alerts"},
+}
+
+
+def test_sinks_are_the_same_in_python_in_toml_and_in_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "ops.txt").write_text(SECRET)
+    variables = {"OPS_URL": HOOK}
+    given = load(tmp_path, variables, alert_sinks=SINKS)
+    assert load(tmp_path, {**variables, "STEPWARD_ALERT_SINKS": json.dumps(SINKS)}) == given
+    lines = [
+        f"[alert_sinks.{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in sink.items())
+        for name, sink in SINKS.items()
+    ]
+    (tmp_path / "stepward.toml").write_text("".join(lines))
+    assert load(tmp_path, variables) == given
+    ops, pager, bus = given.alert_sinks or ()
+    assert (ops.url, ops.secret, ops.severity, ops.workflows) == (HOOK, SECRET, Severity.ERROR, None)
+    assert (pager.type, pager.workflows, bus.queue) == (SinkType.APPRISE, ("pay*",), "alerts")
+
+
+def test_what_is_shown_of_sinks_holds_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "ops.txt").write_text(SECRET)
+    shown = repr(load(tmp_path, {"OPS_URL": HOOK}, alert_sinks=SINKS))
+    assert "canary" not in shown
+    assert "ops (webhook https://hooks.example.com/…, error and above); pager (apprise pagerduty://…, of pay*)" in shown
+
+
+def test_a_sink_may_not_have_the_name_of_the_webhook_beside_it(tmp_path: Path) -> None:
+    sinks = {"webhook": {"type": "log"}}
+    with pytest.raises(SettingsError, match=r"^alert_sinks: expected another name than webhook"):
+        load(tmp_path, None, webhook_url=HOOK, webhook_secret=SECRET, alert_sinks=sinks)
+
+
+def test_the_address_of_the_console_ends_without_a_slash(tmp_path: Path) -> None:
+    assert (
+        load(tmp_path, None, console_url="https://ops.example.com/stepward/").console_url
+        == "https://ops.example.com/stepward"
+    )

@@ -23,8 +23,9 @@ from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
 from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
+from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
-from stepward.running import Health, Reach, Running, sinks_of
+from stepward.running import Health, Reach, Running
 from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
@@ -267,7 +268,7 @@ class App:
             transport=transport,
             hints=hints,
             endings=endings,
-            sinks=sinks_of(settings),
+            sinks=sinks_of(settings, self.name),
             failures=self._failures,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from stepward.interrupts import pass_interrupt
+from stepward.model.alert_routing import AlertNews, AlertRoute
 from stepward.model.records import Alert
 
 
@@ -30,8 +31,18 @@ class AlertSink(Protocol):
         """The sink's name, unique among the sinks of a process."""
         ...
 
-    async def deliver(self, alert: Alert) -> None:
-        """Take the alert, or raise AlertRefused; an alert may come more than once, under the same number."""
+    @property
+    def description(self) -> str:
+        """What it delivers to, for operators: without secrets."""
+        ...
+
+    @property
+    def route(self) -> AlertRoute:
+        """Which alerts it gets."""
+        ...
+
+    async def deliver(self, alert: Alert, news: AlertNews) -> None:
+        """Take the news of the alert, or raise AlertRefused; it may come more than once, under the same number."""
         ...
 
 

@@ -171,6 +171,21 @@ def webhook_url(value: object, what: str) -> str | None:
     return str(value)
 
 
+def page_url(value: object, what: str) -> str | None:
+    """The address of a site: ``https://HOST/PATH`` without a query; a slash at the end is dropped."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) and value.isascii() and value.isprintable() and " " not in value else ""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment:
+        raise SettingsError(f"{what}: expected https://HOST or https://HOST/PATH, found something else; change it")
+    return text.rstrip("/")
+
+
 def hosts(value: object, what: str) -> tuple[str, ...] | None:
     """Host names or addresses, separated by commas."""
     if value is None:

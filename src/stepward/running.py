@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from stepward.client import Endings
 from stepward.clock import Environment
-from stepward.events import AlertSink, Hints, Observers
+from stepward.events import Hints, Observers
 from stepward.host import Host
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
-from stepward.observers.logs import LogSink
-from stepward.observers.webhook import WebhookSink
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.transport.broker.dead_letters import burying
@@ -139,12 +137,3 @@ class Reach:
             observers=self.observers,
             bury=burying(self.store.messages),
         )
-
-
-def sinks_of(settings: Settings) -> list[AlertSink]:
-    """The sinks of alerts; raises SettingsError for an invalid receiver or secret."""
-    sinks: list[AlertSink] = [LogSink()]
-    if settings.webhook_url is not None and settings.webhook_secret is not None:
-        private_hosts = settings.webhook_private_hosts or ()
-        sinks.append(WebhookSink(settings.webhook_url, settings.webhook_secret, private_hosts=private_hosts))
-    return sinks

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from stepward import durations, readers
 from stepward.errors import SettingsError
 from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
+from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET"})
@@ -133,6 +134,10 @@ class Settings:
     webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
     webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=_show_hosts)
     """Hosts that ``webhook_url`` may name although their addresses are private."""
+    alert_sinks: tuple[SinkSettings, ...] | None = _setting(None, read_sinks, show=show_sinks)
+    """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
+    console_url: str | None = _setting(None, readers.page_url, show=lambda url: url or "none")
+    """The address at which browsers reach the console, for the links of alerts."""
     log_level: str = _setting("INFO", readers.log_level)
     log_format: str = _setting("text", readers.one_of("text", "json"))
     """``text``, or ``json``: an object a line, with the same fields."""
@@ -187,6 +192,10 @@ class Settings:
         if self.webhook_url is not None and self.webhook_secret is None:
             raise SettingsError(
                 "webhook_secret: expected one beside webhook_url, found none; give the secret to sign with"
+            )
+        if self.webhook_url is not None and any(each.name == "webhook" for each in self.alert_sinks or ()):
+            raise SettingsError(
+                "alert_sinks: expected another name than webhook beside webhook_url, found it twice; rename the sink"
             )
         if self.payload_bytes > self.history_bytes:
             raise SettingsError(
@@ -260,7 +269,13 @@ def _refuse_unknown(name: str, source: str) -> None:
 
 def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], folder: Path) -> object:
     """The secret itself if ``file:PATH`` or ``env:NAME`` refers to it."""
-    if name != "webhook_secret" or not isinstance(value, str):
+    if name == "alert_sinks":
+        return resolved_sinks(value, f"{name} ({source})", lambda text: _referred(text, name, source, environ, folder))
+    return _referred(value, name, source, environ, folder) if name == "webhook_secret" else value
+
+
+def _referred(value: Any, name: str, source: str, environ: Mapping[str, str], folder: Path) -> Any:
+    if not isinstance(value, str):
         return value
     kind, _, reference = value.partition(":")
     if kind == "env":

@@ -76,6 +76,9 @@ STEP = {
     "set_aside_at",
 }
 ALERT = {
+    "severity",
+    "workflow",
+    "resolved_at",
     "number",
     "at",
     "kind",

@@ -84,6 +84,7 @@ RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
         "delete on task": "a task that retention deletes",
         "delete on audit": "an entry that retention deletes",
         "delete on alert": "an acknowledged alert that retention deletes",
+        "delete on alert_receipt": "an acknowledged alert that retention deletes",
         "insert on task": "a recurring task",
         "update on schedule": "a recurring task",
         "insert on alert": "a task that nobody serves",

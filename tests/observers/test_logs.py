@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepward.events import Event, Observers
+from stepward.model.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers import LogObserver, LogSink
 from stepward.observers.logs import line, value_text
@@ -118,12 +119,32 @@ def test_a_huge_value_is_cut() -> None:
 async def test_an_alert_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     alert = Alert(number=7, kind="task_error", task="uid-1", task_id="order-1", step="a/1", message="failed\n4 times")
     sink = LogSink()
-    await sink.deliver(alert)
+    await sink.deliver(alert, AlertNews.RAISED)
     (record,) = caplog.records
     assert (record.name, record.levelno, sink.name) == ("stepward.alerts", logging.WARNING, "log")
     assert record.getMessage() == (
-        r'alert number=7 kind=task_error task=order-1 step=a/1 message="failed\n4 times" details="{}"'
+        r'alert number=7 kind=task_error severity=error task=order-1 step=a/1 message="failed\n4 times" details="{}"'
     )
+
+
+async def test_the_end_of_an_alert_is_information(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "stepward.alerts")
+    alert = Alert(number=7, kind="undo_failed", task="uid-1", task_id="order-1", message="failed")
+    await LogSink().deliver(alert, AlertNews.RESOLVED)
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert record.getMessage() == "alert.resolved number=7 kind=undo_failed severity=critical task=order-1"
+
+
+async def test_the_line_of_an_alert_links_to_the_page_of_its_task(caplog: pytest.LogCaptureFixture) -> None:
+    sink = LogSink(console_url="https://console.example.com")
+    await sink.deliver(Alert(number=7, kind="task_error", task_id="a/b 1", message="failed"), AlertNews.RAISED)
+    await sink.deliver(Alert(number=8, kind="archive", message="full"), AlertNews.RAISED)
+    links = [record.getMessage().partition(" link=")[2] for record in caplog.records]
+    assert links == [
+        '"https://console.example.com/tasks/a~b%201#cause"',
+        "https://console.example.com/alerts#alert-8",
+    ]
 
 
 def test_a_failing_observer_stops_nothing() -> None:

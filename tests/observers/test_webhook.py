@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.errors import AlertRefused, Refused, SettingsError
+from stepward.model.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers import WebhookSink, verify
 from tests.observers.receiver import Receiver, receiving
@@ -46,7 +47,7 @@ def sink(receiver: Receiver, **options: Any) -> WebhookSink:
 
 async def test_an_alert_arrives_as_a_signed_cloud_event() -> None:
     async with receiving() as receiver:
-        await sink(receiver, source="/shop").deliver(ALERT)
+        await sink(receiver, source="/shop").deliver(ALERT, AlertNews.RAISED)
     (got,) = receiver.received
     assert got.line == "POST /hooks/canary?a=1 HTTP/1.1"
     assert got.headers["host"] == f"127.0.0.1:{receiver.port}"
@@ -62,10 +63,13 @@ async def test_an_alert_arrives_as_a_signed_cloud_event() -> None:
         "data": {
             "number": 7,
             "kind": "task_error",
+            "severity": "error",
             "message": ALERT.message,
+            "workflow": None,
             "task": "order-1",
             "uid": "uid-1",
             "step": "payments.charge/1",
+            "link": None,
             "details": {"in_doubt": ["payments.charge/1"]},
         },
     }
@@ -74,10 +78,24 @@ async def test_an_alert_arrives_as_a_signed_cloud_event() -> None:
         verify(SECRET, got.headers, got.body.replace(b"order-1", b"order-2"), 1_700_000_100)
 
 
+async def test_the_end_of_an_alert_arrives_under_an_id_of_its_own() -> None:
+    async with receiving() as receiver:
+        made = sink(receiver, console_url="https://console.example.com/ops")
+        await made.deliver(replace(ALERT, resolved_at=1_700_000_050.0, workflow="fulfil"), AlertNews.RESOLVED)
+    (got,) = receiver.received
+    event = json.loads(got.body)
+    assert (event["id"], event["type"]) == ("alert-7-resolved", "dev.stepward.alert.resolved")
+    assert event["time"] == "2023-11-14T22:14:10+00:00"
+    assert event["data"]["raised_at"] == "2023-11-14T22:13:20.250000+00:00"
+    assert event["data"]["link"] == "https://console.example.com/ops/tasks/order-1#cause"
+    assert event["data"]["workflow"] == "fulfil"
+    assert verify(SECRET, got.headers, got.body, 1_700_000_100) == "alert-7-resolved"
+
+
 async def test_an_alert_is_signed_with_the_time_of_its_sending() -> None:
     """However long its receiver was away: who checks the signature takes nothing that is old."""
     async with receiving() as receiver:
-        await sink(receiver).deliver(replace(ALERT, at=1_699_000_000.0))
+        await sink(receiver).deliver(replace(ALERT, at=1_699_000_000.0), AlertNews.RAISED)
     (got,) = receiver.received
     assert got.headers["webhook-timestamp"] == "1700000100"
     assert verify(SECRET, got.headers, got.body, 1_700_000_100) == "alert-7"
@@ -86,13 +104,15 @@ async def test_an_alert_is_signed_with_the_time_of_its_sending() -> None:
 async def test_an_alert_that_is_offered_again_has_the_same_id() -> None:
     async with receiving() as receiver:
         for _ in range(2):
-            await sink(receiver).deliver(ALERT)
+            await sink(receiver).deliver(ALERT, AlertNews.RAISED)
     assert [got.headers["webhook-id"] for got in receiver.received] == ["alert-7", "alert-7"]
 
 
 async def test_an_alert_without_a_task_or_with_damaged_details_is_sent_too() -> None:
     async with receiving() as receiver:
-        await sink(receiver).deliver(Alert(number=1, kind="unserved", message="no Scheduler", details=b"\xff{"))
+        await sink(receiver).deliver(
+            Alert(number=1, kind="unserved", message="no Scheduler", details=b"\xff{"), AlertNews.RAISED
+        )
     event = json.loads(receiver.received[0].body)
     assert "subject" not in event
     assert event["data"]["details"] == "\ufffd{"
@@ -102,7 +122,7 @@ async def test_an_alert_without_a_task_or_with_damaged_details_is_sent_too() -> 
 async def test_any_answer_from_200_to_299_means_taken(status: str) -> None:
     async with receiving() as receiver:
         receiver.answer = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()
-        await sink(receiver).deliver(ALERT)
+        await sink(receiver).deliver(ALERT, AlertNews.RAISED)
 
 
 @pytest.mark.parametrize("status", ["300 Odd", "400 Bad", "404 None", "429 Later", "500 Broken", "503 Busy"])
@@ -110,7 +130,7 @@ async def test_any_other_answer_means_refused(status: str) -> None:
     async with receiving() as receiver:
         receiver.answer = f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode()
         with pytest.raises(AlertRefused, match=f"expected an answer of 200 to 299, found {status[:3]}") as refused:
-            await sink(receiver).deliver(ALERT)
+            await sink(receiver).deliver(ALERT, AlertNews.RAISED)
     assert "canary" not in str(refused.value)
 
 
@@ -119,7 +139,7 @@ async def test_redirects_are_not_followed(status: int) -> None:
     async with receiving() as receiver, receiving() as other:
         receiver.answer = f"HTTP/1.1 {status} Moved\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n".encode()
         with pytest.raises(AlertRefused, match="redirects are not followed"):
-            await sink(receiver).deliver(ALERT)
+            await sink(receiver).deliver(ALERT, AlertNews.RAISED)
         assert other.received == []
 
 
@@ -128,14 +148,14 @@ async def test_an_answer_that_is_no_http_is_a_refusal(answer: bytes) -> None:
     async with receiving() as receiver:
         receiver.answer = answer
         with pytest.raises(AlertRefused, match="expected an answer, found: "):
-            await sink(receiver).deliver(ALERT)
+            await sink(receiver).deliver(ALERT, AlertNews.RAISED)
 
 
 async def test_a_receiver_that_does_not_finish_its_answer_is_left() -> None:
     async with receiving() as receiver:
         receiver.silent = True
         with pytest.raises(AlertRefused, match=r"expected an answer within 0.2 s, found none"):
-            await sink(receiver, timeout=0.2).deliver(ALERT)
+            await sink(receiver, timeout=0.2).deliver(ALERT, AlertNews.RAISED)
         await receiver.hung_up.wait()
 
 
@@ -144,7 +164,7 @@ async def test_a_receiver_that_keeps_the_line_busy_is_left() -> None:
         receiver.answer = b"HTTP/1.1 100 Continue\r\n\r\n" * 100
         receiver.endless = True
         with pytest.raises(AlertRefused, match="65,536 bytes that hold no HTTP answer"):
-            await sink(receiver).deliver(ALERT)
+            await sink(receiver).deliver(ALERT, AlertNews.RAISED)
         await receiver.hung_up.wait()
 
 
@@ -153,7 +173,7 @@ async def test_interim_answers_are_passed_over() -> None:
         receiver.answer = (
             b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200\r\n\r\n"
         )
-        await sink(receiver).deliver(ALERT)
+        await sink(receiver).deliver(ALERT, AlertNews.RAISED)
 
 
 async def test_a_name_that_takes_too_long_to_resolve_is_left_and_nothing_sent_later() -> None:
@@ -165,7 +185,7 @@ async def test_a_name_that_takes_too_long_to_resolve_is_left_and_nothing_sent_la
 
     async with receiving() as receiver:
         with pytest.raises(AlertRefused, match=r"expected an answer within 0.1 s"):
-            await sink(receiver, timeout=0.1, resolve=slow).deliver(ALERT)
+            await sink(receiver, timeout=0.1, resolve=slow).deliver(ALERT, AlertNews.RAISED)
         resolved.set()
         await receiver.hung_up.wait()
     assert receiver.received == []
@@ -175,13 +195,13 @@ async def test_a_closed_port_is_a_refusal() -> None:
     async with receiving() as receiver:
         pass
     with pytest.raises(AlertRefused, match="expected an answer, found: "):
-        await sink(receiver).deliver(ALERT)
+        await sink(receiver).deliver(ALERT, AlertNews.RAISED)
 
 
 async def test_the_next_address_is_tried_when_the_first_does_not_answer() -> None:
     async with receiving() as receiver:
         both = sink(receiver, resolve=lambda host, port: ["127.0.0.9", "127.0.0.1"])
-        await both.deliver(ALERT)
+        await both.deliver(ALERT, AlertNews.RAISED)
     assert len(receiver.received) == 1
 
 
@@ -190,11 +210,13 @@ async def test_a_name_is_resolved_once_and_its_checked_address_used() -> None:
     async with receiving() as receiver:
         url = receiver.url.replace("127.0.0.1", "rebound.example.com")
         allowed = {"rebound.example.com"}
-        await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0), private_hosts=allowed).deliver(ALERT)
+        await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0), private_hosts=allowed).deliver(
+            ALERT, AlertNews.RAISED
+        )
         assert receiver.received[0].headers["host"] == f"rebound.example.com:{receiver.port}"
         with pytest.raises(AlertRefused, match="no webhook may reach"):
             await WebhookSink(url, SECRET, resolve=lambda host, port: answers.pop(0), private_hosts=allowed).deliver(
-                ALERT
+                ALERT, AlertNews.RAISED
             )
     assert answers == []
     assert len(receiver.received) == 1
@@ -203,7 +225,7 @@ async def test_a_name_is_resolved_once_and_its_checked_address_used() -> None:
 async def test_nothing_is_sent_to_a_forbidden_address() -> None:
     async with receiving() as receiver:
         with pytest.raises(AlertRefused, match=r"found 10.0.0.7, which is private"):
-            await sink(receiver, resolve=lambda host, port: ["10.0.0.7"]).deliver(ALERT)
+            await sink(receiver, resolve=lambda host, port: ["10.0.0.7"]).deliver(ALERT, AlertNews.RAISED)
     assert receiver.received == []
 
 
@@ -225,7 +247,7 @@ async def test_https_asks_for_a_certificate_of_the_name_and_not_of_the_address()
                 resolve=lambda host, port: ["127.0.0.1"],
                 tls=tls,
                 private_hosts=["HOOKS.example.com"],
-            ).deliver(ALERT)
+            ).deliver(ALERT, AlertNews.RAISED)
         await receiver.hung_up.wait()
     assert asked == ["hooks.example.com"]
     assert receiver.received == []
@@ -235,7 +257,7 @@ async def test_a_receiver_that_never_begins_tls_receives_nothing() -> None:
     async with receiving() as receiver:
         url = receiver.url.replace("http:", "https:")
         with pytest.raises(AlertRefused, match=r"expected an answer within 0.2 s"):
-            await WebhookSink(url, SECRET, timeout=0.2).deliver(ALERT)
+            await WebhookSink(url, SECRET, timeout=0.2).deliver(ALERT, AlertNews.RAISED)
         await receiver.hung_up.wait()
     assert receiver.received == []
 

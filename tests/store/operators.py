@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepward.model.alert_routing import AlertProgress, AlertReceipt
 from stepward.model.states import TaskState
 from stepward.store.contract import Store
 from tests.store.changes import REPLIES
@@ -76,10 +77,18 @@ async def alerts(stream: Stream) -> Act:
     if choice == 1:
         return lambda store, number: store.supervisor.undelivered_alerts(9)
     if choice == 2:
-        return lambda store, number: store.supervisor.alert_delivered(known[number])
+        return lambda store, number: record(store, known[number], None)
     if choice == 3:
-        return lambda store, number: store.supervisor.alert_refused(known[number], next_try)
+        return lambda store, number: record(store, known[number], next_try)
     return lambda store, number: store.operators.acknowledge(known[number], "ada")
+
+
+async def record(store: Store, number: int, next_try: float | None) -> None:
+    """A sink took the alert, or refused it."""
+    now = store.now()
+    taken = {"raised_at": now} if next_try is None else {"tries": 1, "next_try": next_try, "error": "no"}
+    progress = AlertProgress(number=number, resolved_at=None, tried=True, next_try=next_try)
+    await store.supervisor.record_receipts([AlertReceipt(number=number, sink="log", **taken)], [progress])
 
 
 async def look(stream: Stream) -> Act:

@@ -12,6 +12,7 @@ import pytest
 from stepward.clock import Clock, Environment, SystemClock
 from stepward.errors import AlertRefused
 from stepward.events import AlertSink, Event, Observers
+from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor
@@ -25,12 +26,15 @@ class FakeSink:
     took: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     refuses: Callable[[Alert], bool] = lambda alert: False
+    route: AlertRoute = EVERY_ALERT
+    resolved: list[int] = field(default_factory=list)
+    description: str = "fake"
 
-    async def deliver(self, alert: Alert) -> None:
+    async def deliver(self, alert: Alert, news: AlertNews) -> None:
         self.asked.append(alert.number)
         if self.refuses(alert):
             raise AlertRefused("receiver is down")
-        self.took.append(alert.number)
+        (self.took if news is AlertNews.RAISED else self.resolved).append(alert.number)
 
 
 class Bench:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.errors import StoreUnavailable
+from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Schedule, Step, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import (
@@ -47,6 +48,8 @@ class FakeStore:
         self.unserved_kinds = 0
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
+        self.sinks: list[ReportedSink] = []
+        self.receipts: dict[tuple[int, str], AlertReceipt] = {}
         self.ended_at: list[float] = []
         self.acts: list[AuditedAct] = []
         self.left = 0
@@ -164,15 +167,34 @@ class FakeStore:
         self._call("undelivered_alerts")
         return self._due_alerts()[:limit]
 
-    async def alert_delivered(self, number: int) -> None:
-        self._call("alert_delivered")
-        self.alerts[number] = msgspec.structs.replace(self.alerts[number], delivered_at=self.time)
+    async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
+        self._call("alert_receipts")
+        return [receipt for (number, _), receipt in self.receipts.items() if number in numbers]
 
-    async def alert_refused(self, number: int, next_try: float) -> None:
-        self._call("alert_refused")
-        alert = self.alerts[number]
-        self.alerts[number] = msgspec.structs.replace(alert, tries=alert.tries + 1)
-        self.next_tries[number] = next_try
+    async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
+        self._call("record_receipts")
+        self.receipts |= {(receipt.number, receipt.sink): receipt for receipt in receipts}
+        for each in progress:
+            alert = self.alerts[each.number]
+            if alert.resolved_at != each.resolved_at:
+                continue
+            delivered_at = self.time if each.next_try is None else None
+            tries = alert.tries + each.tried
+            self.alerts[each.number] = msgspec.structs.replace(alert, tries=tries, delivered_at=delivered_at)
+            self.next_tries[each.number] = each.next_try or self.next_tries.get(each.number, 0.0)
+
+    async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
+        self._call("report_sinks")
+        self.sinks = list(sinks)
+        return term == self.valid_term
+
+    def change(self, number: int, **fields: object) -> None:
+        self.alerts[number] = msgspec.structs.replace(self.alerts[number], **fields)
+
+    def resolve(self, number: int) -> None:
+        """What the alert reports is over."""
+        self.alerts[number] = msgspec.structs.replace(self.alerts[number], resolved_at=self.time, delivered_at=None)
+        self.next_tries[number] = self.time
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         self._call("outlived")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.supervisor.conftest import Bench, FakeSink
+from stepward.model.alert_routing import AlertRoute
+from stepward.model.records import Alert
+from stepward.sink_settings import Severity
+from tests.supervisor.conftest import Bench, FakeSink, beside
 
 
 async def test_an_alert_is_delivered_when_every_sink_took_it(bench: Bench) -> None:
@@ -63,6 +66,7 @@ async def test_an_alert_that_a_sink_will_never_take_does_not_stand_in_the_way(be
         bench.store.told("task_error")
     supervisor = bench.supervisor(webhook)
     await supervisor.once()
+    bench.store.time += 1
     await supervisor.once()
     assert bench.store.delivered() == [2, 3]
 
@@ -87,11 +91,84 @@ async def test_deliveries_are_remembered_while_other_alerts_come_and_go(bench: B
     assert webhook.asked == [1, 2, 3, 1]
 
 
-async def test_another_process_offers_again_what_was_not_taken_by_all(bench: Bench) -> None:
+async def test_another_process_offers_an_alert_to_those_that_have_not_taken_it(bench: Bench) -> None:
     log = FakeSink("log")
     bench.store.told("task_error")
     await bench.supervisor(log, FakeSink("webhook", refuses=lambda alert: True)).once()
     bench.store.time += 1
     await bench.supervisor(log, FakeSink("webhook")).once()
-    assert log.took == [1, 1]
+    assert log.took == [1]
     assert bench.store.delivered() == [1]
+
+
+async def test_a_sink_is_told_of_an_alert_and_then_of_its_end(bench: Bench) -> None:
+    log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
+    bench.store.told("task_error")
+    supervisor = bench.supervisor(log, webhook)
+    await supervisor.once()
+    bench.store.resolve(1)
+    webhook.refuses = lambda alert: False
+    bench.store.time += 1
+    await supervisor.once()
+    assert (log.took, log.resolved, webhook.took, webhook.resolved) == ([1], [1], [1], [1])
+    assert bench.store.delivered() == [1]
+    assert bench.names().count("alert.resolved") == 1
+
+
+async def test_an_alert_that_is_resolved_while_it_is_delivered_stays_due(bench: Bench) -> None:
+    def refuses(alert: Alert) -> bool:
+        bench.store.resolve(1)
+        return False
+
+    log = FakeSink("log", refuses=refuses)
+    bench.store.told("task_error")
+    supervisor = bench.supervisor(log)
+    await supervisor.turn()
+    await beside()
+    assert (log.took, log.resolved, bench.store.delivered()) == ([1], [], [])
+    log.refuses = lambda alert: False
+    await supervisor.once()
+    assert (log.took, log.resolved, bench.store.delivered()) == ([1], [1], [1])
+
+
+async def test_a_sink_gets_the_alerts_of_its_severity_and_workflows(bench: Bench) -> None:
+    all_, urgent = FakeSink("all"), FakeSink("urgent", route=AlertRoute(severity=Severity.CRITICAL))
+    pay = FakeSink("pay", route=AlertRoute(workflows=("pay*", "refund")))
+    kinds = ("task_error", "undo_failed", "mixed_code", "task_error", "unserved")
+    for kind in kinds:
+        bench.store.told(kind)
+    bench.store.change(4, workflow="payments")
+    bench.store.change(5, details=b'{"workflow":"refund","version":"1"}')
+    await bench.supervisor(all_, urgent, pay).once()
+    assert (all_.took, urgent.took, pay.took) == ([1, 2, 3, 4, 5], [2], [4, 5])
+    assert bench.store.delivered() == [1, 2, 3, 4, 5]
+
+
+async def test_a_sink_that_refuses_for_a_week_is_told_no_more_of_that_alert(bench: Bench) -> None:
+    webhook = FakeSink("webhook", refuses=lambda alert: True)
+    bench.store.told("task_error")
+    supervisor = bench.supervisor(webhook)
+    await supervisor.once()
+    bench.store.time += 7 * 86_400
+    await supervisor.once()
+    assert bench.store.delivered() == []
+    bench.store.time += 301
+    await supervisor.once()
+    assert bench.names().count("alert.given_up") == 1
+    bench.store.resolve(1)
+    await supervisor.once()
+    assert (len(webhook.asked), bench.store.delivered()) == (3, [1])
+
+
+async def test_alerts_behind_a_refused_one_wait_as_long_and_are_offered_before_it(bench: Bench) -> None:
+    webhook = FakeSink("webhook", refuses=lambda alert: True)
+    for _ in range(3):
+        bench.store.told("task_error")
+    supervisor = bench.supervisor(webhook)
+    await supervisor.once()
+    await supervisor.once()
+    bench.store.time += 1
+    webhook.refuses = lambda alert: alert.number == 1
+    await supervisor.once()
+    assert webhook.asked == [1, 2, 3, 1]
+    assert bench.store.delivered() == [2, 3]

@@ -10,6 +10,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
+from stepward.model.alert_routing import EVERY_ALERT, AlertNews
 from stepward.model.records import Alert, InboxKind, Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.settings import Settings
@@ -24,7 +25,7 @@ async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
     assert await supervisor.turn() == 1.0
     # Once a minute it also deletes what is old, beside the passes; every five seconds it compares the Schedulers.
     await beside()
-    assert bench.store.calls == ["lead", "due", "schedulers", "settle_alert", "outlived", "purge"]
+    assert bench.store.calls == ["lead", "due", "report_sinks", "schedulers", "settle_alert", "outlived", "purge"]
     bench.store.calls.clear()
     assert await supervisor.turn() == 1.0
     await beside()
@@ -37,9 +38,9 @@ async def test_a_pass_does_what_is_due_in_order(bench: Bench) -> None:
     store.steps, store.tasks = [step(1)], [task(2)]
     store.unserved_kinds = 1
     report = await bench.supervisor(FakeSink("log")).once()
-    assert store.calls[:11] == [
+    assert store.calls[:12] == [
         "lead", "due", "fence", "free", "expired_steps", "decide", "expired_tasks", "expire_task", "unserved",
-        "undelivered_alerts", "alert_delivered",
+        "undelivered_alerts", "alert_receipts", "record_receipts",
     ]  # fmt: skip
     assert (report.led, report.fenced, report.freed, report.judged, report.expired_tasks) == (
         True,
@@ -345,9 +346,10 @@ async def test_a_sink_that_never_answers_holds_up_no_pass(bench: Bench) -> None:
     started = asyncio.Event()
 
     class Hanging:
-        name = "hanging"
+        name = description = "hanging"
+        route = EVERY_ALERT
 
-        async def deliver(self, alert: Alert) -> None:
+        async def deliver(self, alert: Alert, news: AlertNews) -> None:
             started.set()
             await asyncio.Event().wait()
 
@@ -368,8 +370,8 @@ async def test_alerts_go_out_beside_a_pass(bench: Bench) -> None:
     took = asyncio.Event()
 
     class Sink(FakeSink):
-        async def deliver(self, alert: Alert) -> None:
-            await super().deliver(alert)
+        async def deliver(self, alert: Alert, news: AlertNews) -> None:
+            await super().deliver(alert, news)
             took.set()
 
     bench.store.told("task_error")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from stepward import durations
+from stepward.model.page_addresses import task_href
 from stepward.model.records import Audit
 from stepward.payload import readable
 from stepward.store.contract import MOST_COUNTED
@@ -90,11 +91,6 @@ def reason_of(audit: Audit) -> str:
     details = readable(audit.details)
     found = details.get("reason") if isinstance(details, dict) else None
     return found if isinstance(found, str) else ""
-
-
-def task_href(id: str) -> str:
-    """The address of a task's page, below the console's root."""
-    return f"/tasks/{quote(id.replace('/', '~'), safe='~@:')}"
 
 
 def query(text: object) -> str:

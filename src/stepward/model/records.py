@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from stepward.model.agents import AgentHealth
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.sink_settings import Severity
 
 PRIORITIES = range(10)
 """0 is the lowest, 9 the highest."""
@@ -214,6 +215,12 @@ class Alert(Struct, frozen=True, kw_only=True):
     tries: int = 0
     acknowledged_at: float | None = None
     acknowledged_by: str | None = None
+    resolved_at: float | None = None
+    """When what it reports was over by itself; it is acknowledged then too."""
+    workflow: str | None = None
+    """The workflow of its task. It is joined when the alert is read, not stored; None once the task is deleted."""
+    severity: Severity | None = None
+    """By its kind, when the alert is read; not stored."""
 
 
 class Audit(Struct, frozen=True, kw_only=True):

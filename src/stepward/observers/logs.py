@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from stepward.events import Event
+from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
+from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
@@ -21,6 +23,7 @@ LONGEST_TRACEBACK = 8000
 """Most characters of a traceback; of a longer one the end is logged, which holds the error."""
 WARNINGS = (
     "actor.failed",
+    "alert.given_up",
     "alert.refused",
     "step.failed",
     "step.gave_up",
@@ -76,24 +79,32 @@ class LogObserver:
 
 
 class LogSink:
-    """Takes alerts as warnings of the logger ``stepward.alerts``."""
+    """Takes alerts as warnings of the logger ``stepward.alerts``, and their ends as INFO.
 
-    name = "log"
+    ``console_url`` is the address of the console, for the link of each alert.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, name: str = "log", route: AlertRoute = EVERY_ALERT, console_url: str | None = None) -> None:
+        self.name = name
+        self.route = route
+        self.description = "log"
+        self._console_url = console_url
         self._logger = logging.getLogger("stepward.alerts")
 
-    async def deliver(self, alert: Alert) -> None:
-        """Log the alert; never refuses."""
-        parts = {
+    async def deliver(self, alert: Alert, news: AlertNews) -> None:
+        """Log the news; never refuses."""
+        parts: dict[str, Any] = {
             "number": alert.number,
             "kind": alert.kind,
+            "severity": severity_of(alert.kind),
             "task": alert.task_id or alert.task,
             "step": alert.step,
-            "message": alert.message,
-            "details": alert.details,
         }
-        self._logger.warning(LogLine("alert", parts))
+        if news is AlertNews.RESOLVED:
+            self._logger.info(LogLine("alert.resolved", parts))
+            return
+        more = {"message": alert.message, "details": alert.details, "link": alert_link(self._console_url, alert)}
+        self._logger.warning(LogLine("alert", parts | more))
 
 
 class LogLine:

@@ -13,18 +13,18 @@ import re
 import socket
 import ssl
 from collections.abc import Collection
-from datetime import UTC, datetime
-from typing import Any
 
 from stepward.clock import Clock, SystemClock
-from stepward.errors import AlertRefused, InvalidPayload
+from stepward.errors import AlertRefused
+from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
+from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
+from stepward.observers.alert_event import cloud_event
 from stepward.observers.webhook_address import Resolve, WebhookTarget, addresses_of, resolve, target_of
 from stepward.observers.webhook_signature import key_of, signed_headers
-from stepward.payload import decode, encode
+from stepward.payload import encode
 
 TIMEOUT = 10.0
-EVENT_TYPE = "dev.stepward.alert"
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 EVENT_BYTES = 16 * 1024 * 1024
 ANSWER_BYTES = 64 * 1024
@@ -36,18 +36,20 @@ FINAL = re.compile(rb"(?:" + INTERIM + rb")*+HTTP/1\.[01] ([2-9][0-9]{2})[ \r]")
 class WebhookSink:
     """Posts alerts to one URL; any 2xx answer within ``timeout`` seconds means that the receiver has it.
 
-    ``source`` names the app in the event. ``allow_http`` allows plain http to other hosts than this one;
-    ``private_hosts`` names those that may have private addresses.
+    ``source`` names the app in the event, ``console_url`` is the address of the console, for the event's link.
+    ``allow_http`` allows plain http to other hosts than this one; ``private_hosts`` names those that may have private
+    addresses.
     """
-
-    name = "webhook"
 
     def __init__(
         self,
         url: str,
         secret: str,
         *,
+        name: str = "webhook",
+        route: AlertRoute = EVERY_ALERT,
         source: str = "/stepward",
+        console_url: str | None = None,
         timeout: float = TIMEOUT,
         allow_http: bool = False,
         private_hosts: Collection[str] = (),
@@ -56,7 +58,11 @@ class WebhookSink:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         key_of(secret)
+        self.name = name
+        self.route = route
+        self._console_url = console_url
         self._target = target_of(url)
+        self.description = f"webhook {self._target}"
         self._secret = secret
         self._source = source
         self._timeout = timeout
@@ -69,10 +75,11 @@ class WebhookSink:
     def __repr__(self) -> str:
         return f"<WebhookSink {self._target}>"
 
-    async def deliver(self, alert: Alert) -> None:
-        """Post the alert. Raises AlertRefused unless the receiver took it."""
-        body = encode(cloud_event(alert, self._source), "alert", limit=EVENT_BYTES)
-        headers = signed_headers(self._secret, f"alert-{alert.number}", self._clock.wall(), body)
+    async def deliver(self, alert: Alert, news: AlertNews) -> None:
+        """Post the news of the alert. Raises AlertRefused unless the receiver took it."""
+        event = cloud_event(alert, news, self._source, alert_link(self._console_url, alert))
+        body = encode(event, "alert", limit=EVENT_BYTES)
+        headers = signed_headers(self._secret, event["id"], self._clock.wall(), body)
         exchange = Exchange(self._target, self._timeout, self._tls)
         try:
             async with asyncio.timeout(self._timeout):
@@ -160,35 +167,6 @@ def _read_status(opened: socket.socket) -> int:
         if final:
             return int(final[1])
     raise http.client.HTTPException(f"{ANSWER_BYTES:,} bytes that hold no HTTP answer")
-
-
-def cloud_event(alert: Alert, source: str) -> dict[str, Any]:
-    """The alert as a CloudEvent 1.0 in structured mode."""
-    event = {
-        "specversion": "1.0",
-        "id": f"alert-{alert.number}",
-        "source": source,
-        "type": EVENT_TYPE,
-        "time": datetime.fromtimestamp(alert.at, UTC).isoformat(),
-        "datacontenttype": "application/json",
-        "data": {
-            "number": alert.number,
-            "kind": alert.kind,
-            "message": alert.message,
-            "task": alert.task_id or alert.task,
-            "uid": alert.task,
-            "step": alert.step,
-            "details": _details(alert.details),
-        },
-    }
-    return event | ({"subject": alert.task_id} if alert.task_id else {})
-
-
-def _details(data: bytes) -> Any:
-    try:
-        return decode(data, "details of an alert")
-    except InvalidPayload:
-        return data.decode("utf-8", "replace")
 
 
 def _check_status(target: WebhookTarget, status: int) -> None:

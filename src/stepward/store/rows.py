@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.alert_routing import AlertReceipt, severity_of
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.model.records import (
     Alert,
@@ -42,7 +44,8 @@ FRAGMENTS = {
     "inbox": columns(InboxRow),
     "i_inbox": columns(InboxRow, "i."),
     "instance": columns(Instance),
-    "alert": columns(Alert),
+    "alert_columns": ", ".join(Alert.__struct_fields__[:-2]),
+    "receipt": columns(AlertReceipt),
     "audit": ", ".join(name for name in Audit.__struct_fields__ if name != "task_id"),
     "workflow": columns(WorkflowRecord),
     "dead_letter": columns(DeadLetter),
@@ -172,7 +175,8 @@ def instance(row: RowValues) -> Instance:
 
 def alert(row: RowValues) -> Alert:
     """A row of ``{alert}``."""
-    return Alert(**dict(zip(Alert.__struct_fields__, row, strict=True)))
+    found = Alert(**dict(zip(Alert.__struct_fields__[:-1], row, strict=True)))
+    return replace(found, severity=severity_of(found.kind))
 
 
 def audit(row: RowValues) -> Audit:

@@ -1,24 +1,34 @@
-"""Delivery of alerts: every sink must take each alert; a sink that refuses is offered it again with backoff.
+"""Delivery of alerts: every sink takes each alert of its route; a sink that refuses is offered it again with backoff.
 
-Which sink took an alert is remembered in this process only, so after a restart or under another leader a sink may
-receive an alert again, under the same number.
+The alerts in the store are the outbox, and what each sink took is recorded there: after a crash at any point another
+process, or the same one begun anew, continues. A sink may receive an alert twice, under the same number, if the process
+died between the sink's answer and the record of it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
+from stepward.model.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
 from stepward.store.contract import SupervisorStore
 
 AT_ONCE = 100
-MOST_REMEMBERED = 10_000
 BACKOFF = Backoff("1s", factor=2.0, maximum="5m")
+GIVE_UP_SECONDS = 7 * 86_400.0
+"""How long a sink is offered the same news; after that it gets no more of that alert."""
+LONGEST_ERROR = 1_000
+"""Most characters of a refusal that are recorded."""
+
+Receipts = Mapping[tuple[int, str], AlertReceipt]
+"""By alert and sink."""
 
 
 class AlertDelivery:
@@ -28,7 +38,6 @@ class AlertDelivery:
         self._store = store
         self._sinks = list(sinks)
         self._observers = observers
-        self._took: dict[int, set[str]] = {}
 
     async def run(self) -> tuple[int, int]:
         """Offer due alerts, at most 100; how many were delivered and how many refused.
@@ -38,44 +47,93 @@ class AlertDelivery:
         if not self._sinks:
             return 0, 0
         alerts = await self._store.undelivered_alerts(AT_ONCE)
-        if len(self._took) > MOST_REMEMBERED:
-            self._took.clear()
-        for alert in alerts:
-            self._took.setdefault(alert.number, set())
-        refusals = await asyncio.gather(*(self._offer(sink, alerts) for sink in self._sinks))
-        delivered = await self._record_taken(alerts)
-        refused = {alert.number: alert for alert in refusals if alert is not None}
-        for alert in refused.values():
-            next_try = self._store.now() + BACKOFF.delay(alert.tries + 1)
-            await self._store.alert_refused(alert.number, next_try)
-        return delivered, len(refused)
+        found = await self._store.alert_receipts([alert.number for alert in alerts])
+        known = {(receipt.number, receipt.sink): receipt for receipt in found}
+        offered = await asyncio.gather(*(self._offer(sink, alerts, known) for sink in self._sinks))
+        changed = {(each.number, each.sink): each for receipts in offered for each in receipts}
+        tried = {each.number for each in changed.values() if _was_asked(each, known)}
+        progress = [self._progress(alert, known | changed, tried) for alert in alerts]
+        await self._store.record_receipts(list(changed.values()), progress)
+        self._report(alerts, progress)
+        refused = tried & {each.number for each in changed.values() if each.error is not None}
+        return sum(each.next_try is None for each in progress), len(refused)
 
-    async def _offer(self, sink: AlertSink, alerts: Sequence[Alert]) -> Alert | None:
-        """Offer in order up to the first refusal: an unavailable sink is called once per run."""
-        for alert in alerts:
-            took = self._took[alert.number]
-            if sink.name in took:
-                continue
+    async def _offer(self, sink: AlertSink, alerts: Sequence[Alert], known: Receipts) -> list[AlertReceipt]:
+        """Offer what is due, what was never refused first, up to the first refusal: an unavailable sink is called once
+        per run, and the rest waits as long as what it refused. The receipts that changed."""
+        now = self._store.now()
+        due = [
+            (alert, receipt)
+            for alert in alerts
+            if is_for(alert, sink.name, sink.route)
+            and (receipt := _receipt(known, alert, sink)).owed(alert) is not None
+            and receipt.next_try <= now
+        ]
+        due.sort(key=lambda pair: (pair[1].tries, pair[0].number))
+        changed: list[AlertReceipt] = []
+        for place, (alert, receipt) in enumerate(due):
+            after = await self._sent(sink, alert, receipt)
+            changed.append(after)
+            if after.error is not None:
+                return changed + [replace(left, next_try=after.next_try) for _, left in due[place + 1 :]]
+        return changed
+
+    async def _sent(self, sink: AlertSink, alert: Alert, receipt: AlertReceipt) -> AlertReceipt:
+        """The receipt after the sink took all that it is owed of the alert, or refused."""
+        while (news := receipt.owed(alert)) is not None:
             try:
-                await sink.deliver(alert)
+                await sink.deliver(alert, news)
             except BaseException as caught:
-                error = failure_of(caught)
-                self._observers.tell(
-                    "alert.refused",
-                    number=alert.number,
-                    sink=sink.name,
-                    tries=alert.tries + 1,
-                    error=message_of(error),
-                )
-                return alert
-            took.add(sink.name)
-        return None
+                return self._refused(sink, alert, receipt, news, message_of(failure_of(caught)))
+            now = self._store.now()
+            taken = {"raised_at": now} if news is AlertNews.RAISED else {"resolved_at": now}
+            receipt = replace(receipt, tries=0, error=None, **taken)
+        return receipt
 
-    async def _record_taken(self, alerts: Sequence[Alert]) -> int:
-        names = {sink.name for sink in self._sinks}
-        taken = [alert for alert in alerts if self._took[alert.number] >= names]
-        for alert in taken:
-            await self._store.alert_delivered(alert.number)
-            del self._took[alert.number]
-            self._observers.tell("alert.delivered", number=alert.number, kind=alert.kind)
-        return len(taken)
+    def _refused(
+        self, sink: AlertSink, alert: Alert, receipt: AlertReceipt, news: AlertNews, error: str
+    ) -> AlertReceipt:
+        now, tries = self._store.now(), receipt.tries + 1
+        news_at = alert.at if news is AlertNews.RAISED else alert.resolved_at or now
+        is_given_up = now - news_at > GIVE_UP_SECONDS
+        self._observers.tell(
+            "alert.given_up" if is_given_up else "alert.refused",
+            number=alert.number,
+            sink=sink.name,
+            tries=tries,
+            error=error,
+        )
+        return replace(
+            receipt,
+            tries=tries,
+            next_try=now + BACKOFF.delay(tries),
+            error=error[:LONGEST_ERROR],
+            given_up_at=now if is_given_up else None,
+        )
+
+    def _progress(self, alert: Alert, receipts: Receipts, tried: Collection[int]) -> AlertProgress:
+        """When the alert is due again: once the first of the sinks that are owed something is."""
+        receipt_of = [_receipt(receipts, alert, sink) for sink in self._sinks if is_for(alert, sink.name, sink.route)]
+        owed = [receipt.next_try for receipt in receipt_of if receipt.owed(alert) is not None]
+        return AlertProgress(
+            number=alert.number,
+            resolved_at=alert.resolved_at,
+            tried=alert.number in tried,
+            next_try=min(owed, default=None),
+        )
+
+    def _report(self, alerts: Sequence[Alert], progress: Sequence[AlertProgress]) -> None:
+        for alert, each in zip(alerts, progress, strict=True):
+            if each.next_try is None:
+                name = "alert.delivered" if alert.resolved_at is None else "alert.resolved"
+                self._observers.tell(name, number=alert.number, kind=alert.kind)
+
+
+def _receipt(receipts: Receipts, alert: Alert, sink: AlertSink) -> AlertReceipt:
+    return receipts.get((alert.number, sink.name)) or AlertReceipt(number=alert.number, sink=sink.name)
+
+
+def _was_asked(after: AlertReceipt, known: Receipts) -> bool:
+    """Whether the sink was offered something, and not only the time of its next offer has changed."""
+    before = known.get((after.number, after.sink)) or AlertReceipt(number=after.number, sink=after.sink)
+    return replace(after, next_try=before.next_try) != before

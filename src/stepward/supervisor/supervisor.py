@@ -20,12 +20,11 @@ from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.checks import checks_of
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
-from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
-from stepward.supervisor.standbys import Standbys
 
 BATCH = 1000
 BATCHES = 10
@@ -62,8 +61,7 @@ class Supervisor:
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
-        self._standbys = Standbys(store, settings, observers)
-        self._mixed_code = MixedCode(store, observers)
+        self._checks = checks_of(store, settings, observers, sinks)
         self._retention = Retention(
             store,
             settings=settings,
@@ -146,8 +144,8 @@ class Supervisor:
         if due.grace:
             return await self._go_on_forgiving(term)
         report = await self._supervise(term, due, in_background=in_background)
-        await self._standbys.look(term)
-        await self._mixed_code.look(term)
+        for check in self._checks:
+            await check.look(term)
         report = replace(report, purged=await self._retention.run(term, in_background=in_background))
         # A long pass is no outage: the store answered throughout.
         self._expect_next()

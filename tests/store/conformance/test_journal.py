@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from stepward.model.alert_routing import AlertProgress
 from stepward.model.records import Alert
 from stepward.model.states import TaskState
 from stepward.model.tasks.stopped_tasks import KIND, WAITS_FOR, alert_details, stopped_error
@@ -12,6 +13,12 @@ async def raised(store: Store, *messages: str) -> list[Alert]:
     alerts = [Alert(kind="task_error", message=message) for message in messages]
     await store.scheduler.commit("s1", [Change(task="x", alerts=alerts)], None)
     return (await store.operators.alerts(99, open_only=False))[::-1]
+
+
+async def progressed(store: Store, alert: Alert, next_try: float | None) -> None:
+    """Sinks were asked: all took the alert, or it is due again at ``next_try``."""
+    progress = AlertProgress(number=alert.number, resolved_at=alert.resolved_at, tried=True, next_try=next_try)
+    await store.supervisor.record_receipts([], [progress])
 
 
 async def test_one_alert_is_open_for_each_place_where_code_does_not_fit_its_records(world: World, store: Store) -> None:
@@ -52,7 +59,7 @@ async def test_alerts_are_delivered_oldest_first_and_once(world: World, store: S
     assert (await store.supervisor.due()).alerts == 2
     assert await store.supervisor.undelivered_alerts(9) == [first, second]
     assert await store.supervisor.undelivered_alerts(1) == [first]
-    await store.supervisor.alert_delivered(first.number)
+    await progressed(store, first, None)
     assert await store.supervisor.undelivered_alerts(9) == [second]
     delivered = (await store.operators.alerts(9, open_only=True))[1]
     assert (delivered.delivered_at, delivered.tries) == (store.now(), 1)
@@ -60,7 +67,7 @@ async def test_alerts_are_delivered_oldest_first_and_once(world: World, store: S
 
 async def test_a_refused_alert_is_tried_again_later(world: World, store: Store) -> None:
     (alert,) = await raised(store, "one")
-    await store.supervisor.alert_refused(alert.number, store.now() + 60)
+    await progressed(store, alert, store.now() + 60)
     assert (await store.supervisor.undelivered_alerts(9), (await store.supervisor.due()).alerts) == ([], 0)
     world.clock.advance(60)
     (again,) = await store.supervisor.undelivered_alerts(9)

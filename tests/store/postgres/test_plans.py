@@ -18,7 +18,18 @@ pytestmark = pytest.mark.servers
 Nodes = list[dict[str, Any]]
 PARAMETERS = "select cardinality(parameter_types) from pg_prepared_statements where name = 'it'"
 BOOK = load_catalogue("stepward_shop")
-SMALL = {"instance", "leadership", "meta", "workflow", "schedule", "alert", "agent", "credential", "batch"}
+SMALL = {
+    "instance",
+    "leadership",
+    "meta",
+    "workflow",
+    "schedule",
+    "alert",
+    "alert_sink",
+    "agent",
+    "credential",
+    "batch",
+}
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
 MAY_WALK = {"gauges.read", "messages.dead_letters", "messages.letters_of"}

@@ -8,11 +8,11 @@ from litestar.response import Redirect
 from stepward.client import UNSET, TaskHandle
 from stepward.console.acts.form import SentForm, sent_form, unchanged_page
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
-from stepward.console.template_filters import task_href
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
+from stepward.model.page_addresses import task_href
 
 VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume"})
 

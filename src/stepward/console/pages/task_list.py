@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from stepward.client import TaskStatus
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
-from stepward.console.template_filters import task_href
 from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import FoundPage
 from stepward.http.dependencies import RequestClient
+from stepward.model.page_addresses import task_href
 from stepward.views.tasks import note_of
 
 PAGE = 50

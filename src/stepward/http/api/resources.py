@@ -13,6 +13,7 @@ from stepward.model.agents import AgentHealth
 from stepward.model.records import Role
 from stepward.model.states import StepState, TaskState
 from stepward.payload import readable
+from stepward.sink_settings import Severity
 
 R = TypeVar("R", bound=Struct)
 
@@ -97,6 +98,10 @@ class AlertResource(Struct, frozen=True, kw_only=True):
     tries: int
     acknowledged_at: datetime | None
     acknowledged_by: str | None
+    resolved_at: datetime | None
+    """When what it reports was over by itself."""
+    workflow: str | None
+    severity: Severity
 
 
 class AuditResource(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.model.states import StepState, TaskState
+from stepward.store.contract.alerts import AlertDeliveryStore
 from stepward.store.contract.batches import BatchWork
 from stepward.store.contract.retention import OldRecords, Outlived, PruningStore, Purged, RetentionStore
 from stepward.store.contract.values.change_rows import Post
@@ -83,7 +84,7 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     """Seconds from submission to deadline, by the workflow or by the submission."""
 
 
-class SupervisorStore(RetentionStore, PruningStore, BatchWork, Protocol):
+class SupervisorStore(RetentionStore, PruningStore, AlertDeliveryStore, BatchWork, Protocol):
     """The verbs of a Supervisor; ``term`` proves leadership in every changing statement.
 
     Once the store's clock is found to have been set, only ``forgive`` changes anything until ``lead`` is called again.
@@ -161,18 +162,6 @@ class SupervisorStore(RetentionStore, PruningStore, BatchWork, Protocol):
     async def unserved(self, term: int, after: float) -> int:
         """Raises one alert for each (workflow, version) with claimable tasks older than ``after`` seconds that no
         Scheduler has served for that long."""
-        ...
-
-    async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        """Alerts that no sink has accepted and whose next try is due, oldest first."""
-        ...
-
-    async def alert_delivered(self, number: int) -> None:
-        """Records that a sink has accepted the alert."""
-        ...
-
-    async def alert_refused(self, number: int, next_try: float) -> None:
-        """Records that every sink refused; the next try is at ``next_try``."""
         ...
 
     async def schedulers(self) -> list[Instance]:

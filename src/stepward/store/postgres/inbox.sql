@@ -25,7 +25,8 @@ where t.uid = v.uid
 
 -- name: mend
 -- Acknowledges the alerts of a task that continues, and returns their numbers.
-update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
+update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3,
+    resolved_at = $2, delivered_at = null, next_try = $2
 where acknowledged_at is null and task = $1 and kind <> all($4::text[])
 returning number
 

@@ -25,3 +25,7 @@ delete from {schema}.audit where number <= $1
 -- name: prune_alerts
 -- Deletes the acknowledged alerts with these numbers.
 delete from {schema}.alert where number = any($1::bigint[]) and acknowledged_at is not null
+
+-- name: prune_receipts
+-- Deletes the receipts of alerts with these numbers.
+delete from {schema}.alert_receipt where number = any($1::bigint[])

@@ -123,19 +123,6 @@ with recursive {first_claimable}
 select t.workflow, t.version from first as t
 where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and not {served_since} and not {alerted}
 
--- name: undelivered_alerts
--- Returns alerts that no sink has accepted, oldest first.
-select {alert} from {schema}.alert
-where delivered_at is null and next_try <= $1 order by number limit $2
-
--- name: alert_delivered
--- Records that a sink has accepted the alert.
-update {schema}.alert set delivered_at = $2, tries = tries + 1 where number = $1 and delivered_at is null
-
--- name: alert_refused
--- Records that no sink accepted the alert, and when the next try is.
-update {schema}.alert set next_try = $2, tries = tries + 1 where number = $1 and delivered_at is null
-
 -- name: schedulers
 -- Returns the live Schedulers.
 select {instance} from {schema}.instance where alive and role = 'scheduler' order by started_at, id
@@ -146,5 +133,6 @@ select 1 from {schema}.alert where acknowledged_at is null and kind = $1
 
 -- name: settle_alert
 -- Acknowledges the open alerts of a kind whose cause is gone, and returns their numbers.
-update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
+update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3,
+    resolved_at = $2, delivered_at = null, next_try = $2
 where acknowledged_at is null and kind = $1 returning number

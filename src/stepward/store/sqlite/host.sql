@@ -20,5 +20,6 @@ update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends
 
 -- name: end_warning
 -- Acknowledges the open alerts of a kind with these details, and returns their numbers.
-update stepward_alert set acknowledged_at = ?3, acknowledged_by = ?4
+update stepward_alert set acknowledged_at = ?3, acknowledged_by = ?4,
+    resolved_at = ?3, delivered_at = null, next_try = ?3
 where acknowledged_at is null and kind = ?1 and details = ?2 returning number

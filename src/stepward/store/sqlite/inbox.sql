@@ -18,7 +18,8 @@ where uid = ?1
 
 -- name: mend
 -- Acknowledges the alerts of a task that continues, and returns their numbers.
-update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3,
+    resolved_at = ?2, delivered_at = null, next_try = ?2
 where acknowledged_at is null and task = ?1 and kind not in (select value from json_each(?4))
 returning number
 

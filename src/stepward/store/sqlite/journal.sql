@@ -18,7 +18,8 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 -- name: settle
 -- Acknowledges the alert of code that did not match records, if no task waits at that place any more, and returns its
 -- number.
-update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
+update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2,
+    resolved_at = ?1, delivered_at = null, next_try = ?1
 where acknowledged_at is null and kind = 'non_deterministic' and details = ?3
     and not exists (
         select 1 from stepward_task

@@ -10,7 +10,8 @@ select 1 from stepward_leadership
 
 -- name: serve
 -- Acknowledges the alerts of workflows or Agents that an instance now serves, and returns their numbers.
-update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2
+update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2,
+    resolved_at = ?1, delivered_at = null, next_try = ?1
 where acknowledged_at is null and kind = 'unserved'
     and coalesce(
         json_extract(cast(details as text), '$.agent'),

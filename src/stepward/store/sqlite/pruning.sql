@@ -26,3 +26,7 @@ delete from stepward_audit where number <= ?1
 -- Deletes the acknowledged alerts with these numbers (a JSON array).
 delete from stepward_alert
 where number in (select value from json_each(?1)) and acknowledged_at is not null
+
+-- name: prune_receipts
+-- Deletes the receipts of alerts with these numbers.
+delete from stepward_alert_receipt where number in (select value from json_each(?1))

@@ -94,19 +94,6 @@ with recursive {first_claimable}
 select t.workflow, t.version from first cross join stepward_task as t on t.rowid = first.id
 where t.created_at <= ?1 and not {served_since} and not {alerted}
 
--- name: undelivered_alerts
--- Returns alerts that no sink has accepted, oldest first.
-select {alert} from stepward_alert indexed by stepward_alert_undelivered
-where delivered_at is null and next_try <= ?1 order by number limit ?2
-
--- name: alert_delivered
--- Records that a sink has accepted the alert.
-update stepward_alert set delivered_at = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
-
--- name: alert_refused
--- Records that no sink accepted the alert, and when the next try is.
-update stepward_alert set next_try = ?2, tries = tries + 1 where number = ?1 and delivered_at is null
-
 -- name: schedulers
 -- Returns the live Schedulers.
 select {instance} from stepward_instance where alive = 1 and role = 'scheduler' order by started_at, id
@@ -117,5 +104,6 @@ select 1 from stepward_alert where acknowledged_at is null and kind = ?1
 
 -- name: settle_alert
 -- Acknowledges the open alerts of a kind whose cause is gone, and returns their numbers.
-update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3,
+    resolved_at = ?2, delivered_at = null, next_try = ?2
 where acknowledged_at is null and kind = ?1 returning number

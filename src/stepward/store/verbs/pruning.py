@@ -33,7 +33,10 @@ async def head(connection: VerbConnection) -> AuditHead | None:
 
 async def prune(connection: VerbConnection, records: OldRecords, actor: str, now: float) -> int:
     """Deletes those of the records that still exist, and audits it; returns the number of rows."""
-    alerts = await connection.change("pruning.prune_alerts", [alert.number for alert in records.alerts])
+    numbers = [alert.number for alert in records.alerts]
+    # No act opens an acknowledged alert again, so all of them go.
+    await connection.change("pruning.prune_receipts", numbers)
+    alerts = await connection.change("pruning.prune_alerts", numbers)
     await connection.lock_chain()
     acts = await _still_first(connection, records.acts)
     if not acts and not alerts:

@@ -23,6 +23,7 @@ TYPES = {"str": "text", "int": "integer", "float": "float8", "bool": "boolean", 
 """Column types by the types of the records' fields; everything else there is a name, hence a text."""
 
 SUPERVISION = {
+    "alert": "{alert_columns}, (select workflow from {schema}.task where uid = alert.task)",
     # The first claimable task of each workflow: leaps along the index, never a walk over the backlog.
     "first_claimable": """first (uid, workflow, version) as (
     (select uid, workflow, version from {schema}.task where {claimable}

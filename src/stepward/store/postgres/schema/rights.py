@@ -65,6 +65,8 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "agent": "s",
         "leadership": "su",
         "alert": "siud",
+        "alert_receipt": "siud",
+        "alert_sink": "sid",
         "audit": "sid",
         "batch": "su",
         "search": "s",

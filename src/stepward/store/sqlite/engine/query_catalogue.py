@@ -11,6 +11,9 @@ FOLDERS = ("", "hot")
 """Where its ``.sql`` files stand."""
 
 SUPERVISION = {
+    "alert": "{alert_columns}, (select workflow from stepward_task where uid = stepward_alert.task)".format_map(
+        FRAGMENTS
+    ),
     # The first claimable task of each workflow: leaps along the index, never a walk over the backlog.
     "first_claimable": """first (id) as (
     select (select rowid from stepward_task where {claimable} order by workflow, version limit 1)

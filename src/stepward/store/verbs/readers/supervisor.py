@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
+from stepward.model.alert_routing import ReportedSink
 from stepward.model.records import Alert, Audit, Instance, Schedule, Task
 from stepward.store import rows
 from stepward.store.contract import (
@@ -33,6 +34,7 @@ from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.grace import Grace
 from stepward.store.verbs.leadership import Leadership
 from stepward.store.verbs.readers import retention
+from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, report_sinks
 from stepward.store.verbs.readers.search import found_tasks
 from stepward.store.verbs.tasks import inbox
 
@@ -48,7 +50,7 @@ LATE_WAKE_SECONDS = 10.0
 DEAD_KEPT_SECONDS = 3600.0
 
 
-class SupervisorVerbs(retention.RetentionVerbs):
+class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
     """Implements ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
@@ -116,16 +118,6 @@ class SupervisorVerbs(retention.RetentionVerbs):
         """Uses the age of the task that is claimed next for all tasks of its workflow."""
         return await self._judged(term, 0, _unserved, after, self._clock.now())
 
-    async def undelivered_alerts(self, limit: int) -> list[Alert]:
-        found = await self._transactions.read(ask.rows, "supervisor.undelivered_alerts", self._clock.now(), limit)
-        return [rows.alert(row) for row in found]
-
-    async def alert_delivered(self, number: int) -> None:
-        await self._transactions.single(ask.change, "supervisor.alert_delivered", number, self._clock.now())
-
-    async def alert_refused(self, number: int, next_try: float) -> None:
-        await self._transactions.single(ask.change, "supervisor.alert_refused", number, next_try)
-
     async def schedulers(self) -> list[Instance]:
         return [rows.instance(row) for row in await self._transactions.read(ask.rows, "supervisor.schedulers")]
 
@@ -152,6 +144,9 @@ class SupervisorVerbs(retention.RetentionVerbs):
         advanced = await self._judged(term, None, batches.advance, self._dialect, batch, found, self._clock.now())
         self._ring()
         return advanced
+
+    async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
+        return await self._judged(term, False, report_sinks, sinks, self._clock.now())
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())

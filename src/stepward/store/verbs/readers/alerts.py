@@ -1,0 +1,50 @@
+"""Alerts on their way to the sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import astuple, replace
+
+from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.records import Alert
+from stepward.store import rows
+from stepward.store.verbs import connection as ask
+from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.engine import VerbPart
+
+
+class AlertDeliveryVerbs(VerbPart):
+    """Implements ``AlertDeliveryStore``."""
+
+    async def undelivered_alerts(self, limit: int) -> list[Alert]:
+        found = await self._transactions.read(ask.rows, "alerts.undelivered", self._clock.now(), limit)
+        return [rows.alert(row) for row in found]
+
+    async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
+        found = await self._transactions.read(ask.rows, "alerts.receipts", list(numbers))
+        return [AlertReceipt(**dict(zip(AlertReceipt.__struct_fields__, row, strict=True))) for row in found]
+
+    async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
+        if receipts or progress:
+            await self._transactions.write(_record, receipts, progress, self._clock.now())
+
+
+async def report_sinks(connection: VerbConnection, sinks: Sequence[ReportedSink], now: float) -> bool:
+    """The sinks of the leader, in place of those before."""
+    await connection.change("alerts.forget_sinks")
+    await connection.change_each("alerts.report_sink", [(each.name, each.description, now) for each in sinks])
+    return True
+
+
+async def _record(
+    connection: VerbConnection, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress], now: float
+) -> None:
+    many = [astuple(_storable(each)) for each in sorted(receipts, key=lambda each: (each.number, each.sink))]
+    await connection.change_each("alerts.record_receipt", many)
+    ordered = sorted(progress, key=lambda each: each.number)
+    await connection.change_each("alerts.progress", [astuple(each) for each in ordered], now)
+
+
+def _storable(receipt: AlertReceipt) -> AlertReceipt:
+    return receipt if receipt.error is None else replace(receipt, error=without_nul(receipt.error))

@@ -1,0 +1,28 @@
+"""What the leader checks beside its decisions, each at its own interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from stepward.events import AlertSink, Observers
+from stepward.settings import Settings
+from stepward.store.contract import SupervisorStore
+from stepward.supervisor.mixed_code import MixedCode
+from stepward.supervisor.sink_report import SinkReport
+from stepward.supervisor.standbys import Standbys
+
+
+class Check(Protocol):
+    """Something that the leader looks at."""
+
+    async def look(self, term: int) -> None:
+        """Look, unless it is too early; called at the end of each pass."""
+        ...
+
+
+def checks_of(
+    store: SupervisorStore, settings: Settings, observers: Observers, sinks: Sequence[AlertSink]
+) -> tuple[Check, ...]:
+    """All checks."""
+    return SinkReport(store, sinks), Standbys(store, settings, observers), MixedCode(store, observers)
