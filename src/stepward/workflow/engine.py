@@ -22,6 +22,8 @@ from stepward.payload import NULL, PAYLOAD_BYTES
 from stepward.workflow.decisions import Decisions, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import Timer
+from stepward.workflow.recorded_values import set_out
+from stepward.workflow.replay.run_replay import RunReplay
 from stepward.workflow.run import Run
 from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.signals import Signal
@@ -57,7 +59,8 @@ class Execution:
         ``at`` is the store's time: a run that ``continue_as_new`` began sets out then, and records it.
         """
         self._started = True
-        self._run.set_out(at)
+        if self.task.run > 1:
+            set_out(self._run, at)
         try:
             args, kwargs = self.workflow.signature.unpack(self.task.input)
         except InvalidArguments as error:
@@ -87,6 +90,8 @@ class Execution:
     def fire(self, now: float) -> None:
         """Fire the timers due at ``now``, one delivery each; timers made meanwhile wait for the next time."""
         timers = self._run.timers
+        if timers is None:
+            return
         newest = timers.count
         while self._run.ended is None and (timer := timers.pop_due(now, newest)) is not None:
             self._deliver_timer(timer, now)
@@ -113,7 +118,7 @@ class Execution:
     @property
     def other_input(self) -> str | None:
         """Where the arguments of a step differ from those that the record holds, if they do."""
-        return self._run.other_input
+        return None if self._run.replay is None else self._run.replay.other_input
 
     @property
     def replaying(self) -> bool:
@@ -124,7 +129,7 @@ class Execution:
     def next_timer(self) -> float | None:
         """When the next timer is due."""
         timers = self._run.timers
-        return timers.next_at() if timers.count else None
+        return None if timers is None else timers.next_at()
 
     @property
     def waits_for(self) -> str | None:
@@ -160,14 +165,18 @@ class Execution:
     def _deliver_next(self) -> bool:
         """Deliver one outcome that is at hand; recorded ones come first."""
         run = self._run
-        if run.recordings is not None and self._deliver_again():
+        if run.replay is not None and self._deliver_recorded(run.replay):
             return True
-        if run.ended is not None:
+        return run.ended is None and run.signals is not None and self._deliver_signal()
+
+    def _deliver_recorded(self, replay: RunReplay) -> bool:
+        if replay.recordings is not None and self._deliver_again():
+            return True
+        late = replay.next_late() if replay.late and self._run.ended is None else None
+        if late is None:
             return False
-        if run.late and (late := run.next_late()) is not None:
-            self._deliver_late(*late)
-            return True
-        return run.signals is not None and self._deliver_signal()
+        self._deliver_late(*late)
+        return True
 
     def _deliver_again(self) -> bool:
         run = self._run

@@ -16,10 +16,12 @@ from stepward.model.action import current_caller
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import SET_ATTRIBUTES, AttributeValue, encoded, merged
 from stepward.payload import decode
+from stepward.workflow import recorded_values
 from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.run import Run
+from stepward.workflow.signal_waits import wait_for_signal
 
 T = TypeVar("T")
 LOGGER = "stepward.workflow"
@@ -61,7 +63,7 @@ def side_effect(fn: Callable[[], T]) -> T:
     run = _run("side_effect()")
     if inspect.iscoroutinefunction(fn):
         raise InvalidPayload("side_effect: expected a plain function, found an async one; make it a step instead")
-    value: T = decode(run.side_effect(fn), "side_effect")
+    value: T = decode(recorded_values.side_effect(run, fn), "side_effect")
     return value
 
 
@@ -71,7 +73,7 @@ def set_attributes(**values: AttributeValue | None) -> None:
     Raises Refused for a name or a value that is none, or for too many.
     """
     run = _run("set_attributes()")
-    run.side_effect(lambda: _set(run.task, values), SET_ATTRIBUTES)
+    recorded_values.side_effect(run, lambda: _set(run.task, values), SET_ATTRIBUTES)
 
 
 def _set(task: Task, values: Mapping[str, AttributeValue | None]) -> object:
@@ -89,7 +91,7 @@ def patched(id: str) -> bool:
     """
     if not SIGNAL_NAME.fullmatch(id):
         raise Refused(f"patched: expected an id of 1 to 200 of A-Z a-z 0-9 . _ : -, found {id[:60]!r}")
-    return _run("patched()").patched(id)
+    return recorded_values.patched(_run("patched()"), id)
 
 
 @overload
@@ -107,7 +109,7 @@ async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = An
     if not SIGNAL_NAME.fullmatch(name):
         raise Refused(f"wait_for: expected a signal's name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
     limit = None if timeout is None else seconds(timeout, "wait_for timeout", zero=True)
-    return decode(await run.wait_for(name, limit), f"signal {name}", type)
+    return decode(await wait_for_signal(run, name, limit), f"signal {name}", type)
 
 
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
