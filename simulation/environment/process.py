@@ -218,7 +218,7 @@ class SimulatedProcess:
                     environment=self._environment,
                     hints=self._hints,
                     endings=self._endings,
-                    submit_locally=self.host.submit_locally,
+                    submit_locally=self.host.local_submissions.submit,
                 )
             )
 

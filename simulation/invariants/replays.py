@@ -25,7 +25,7 @@ class Replays:
 
     def fits(self, task: Task, steps: Sequence[Step]) -> bool:
         """Whether the right code can go on with the record."""
-        workflow = self._world.registry.workflow(task.workflow, task.version)
+        workflow = self._world.registry.workflows.get((task.workflow, task.version))
         if workflow is None:
             return False
         execution = Execution(workflow, task, _own(task, steps))
@@ -38,7 +38,7 @@ class Replays:
         """What differs under the right code, if the record of a task that ended fits no code that was deployed."""
         first: str | None = None
         for deployment, flags in worlds_of(json.loads(task.input)):
-            workflow = self._world.registry_of(deployment).workflow(task.workflow, task.version)
+            workflow = self._world.registry_of(deployment).workflows.get((task.workflow, task.version))
             self._world.flags = flags
             found = None if workflow is None else verify(workflow, task, _own(task, steps))
             if found is None or (self._was_other and OTHER_INPUT in found):

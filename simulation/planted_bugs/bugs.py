@@ -32,7 +32,7 @@ from stepward.store.sqlite.engine.connection import BEGIN_WRITE
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.hot import claiming as store_claiming
 from stepward.store.sqlite.hot import scheduler as store_scheduler
-from stepward.store.sqlite.hot import status_events, turn
+from stepward.store.sqlite.hot import status_events
 from stepward.store.sqlite.hot.transaction import SqliteTransaction
 from stepward.submission import Submitter
 from stepward.workflow import undo
@@ -115,7 +115,7 @@ def decision_without_compare(stack: ExitStack) -> None:
 @bug
 def inbox_not_compared(stack: ExitStack) -> None:
     """A task is let go although something came into its inbox."""
-    reword(stack, turn.Q, "move_task", "(not ?5 or inbox = ?4)", "(not ?5 or ?4 >= 0)")
+    reword(stack, store_scheduler.TURN, "move_task", "(not ?5 or inbox = ?4)", "(not ?5 or ?4 >= 0)")
 
 
 @bug
@@ -195,7 +195,7 @@ def repeat_keeps_attempt(stack: ExitStack) -> None:
         step.attempt = min(step.attempt, 1)
 
     put(stack, rows, "start", start)
-    reword(stack, turn.Q, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
+    reword(stack, store_scheduler.TURN, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
 
 
 @bug

@@ -143,7 +143,7 @@ def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> No
     def admit(self: Advance, active: Any, history: Any, now: float) -> None:
         nonlocal trusts
         task = active.task
-        before, last[task.uid] = last.get(task.uid), self._registry.workflow(task.workflow, task.version)
+        before, last[task.uid] = last.get(task.uid), self._registry.workflows.get((task.workflow, task.version))
         trusts = is_trusted(before, last[task.uid])
         try:
             original(self, active, history, now)

@@ -189,7 +189,7 @@ class App:
             hints=running.hints,
             queues=running.queues,
             endings=running.endings,
-            submit_locally=running.host.submit_locally,
+            submit_locally=running.host.local_submissions.submit,
         )
 
     def asgi(self, *, local_admin: bool = False, url: str | None = None) -> AsgiApplication:

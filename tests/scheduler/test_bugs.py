@@ -9,7 +9,7 @@ import pytest
 
 from stepward import Client, Supervision, wait_for, workflow
 from stepward.model.states import TaskState
-from stepward.scheduler.tasks.incoming import Incoming
+from stepward.scheduler.admission.windows import Windows
 from stepward.supervisor.supervisor import Supervisor
 from stepward.workflow.engine import Execution
 from tests.scheduler.world import Service, World, hang, in_state, refuse
@@ -53,7 +53,7 @@ async def test_a_scheduler_that_breaks_is_replaced_and_its_tasks_go_on(
     client = await world.client(app)
     handle = await client.submit(waiting, 0)
     await in_state(handle, TaskState.WAITING)
-    await _break(client, monkeypatch, Incoming, "make_room")
+    await _break(client, monkeypatch, Windows, "ready")
     assert world.told("scheduler.broke")
     await handle.signal("go")
     assert await handle.result(timeout=60) == "gone"

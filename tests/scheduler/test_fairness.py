@@ -76,7 +76,7 @@ async def test_a_high_priority_overtakes_ten_thousand_that_wait(world: World) ->
     # Every task in memory has begun, and none ends for long: no room comes of itself.
     await desk.until_served(1100)
     assert running.host.scheduler is not None
-    assert not running.host.scheduler.has_room
+    assert not running.host.local_submissions.has_room
     handle = await desk.submit(client, "urgent", priority=9)
     before = len(desk.served)
     await handle.result(timeout=60)

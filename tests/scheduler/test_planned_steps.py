@@ -216,7 +216,9 @@ async def test_a_task_goes_on_in_another_process_where_it_was_planned(world: Wor
     gate = asyncio.Event()
     service.plan("do a", until_set(gate))
     async with world.app([order], [service.agent]).running() as running:
-        client = client_on(ClientSession(running.store, app="shop", submit_locally=running.host.submit_locally))
+        client = client_on(
+            ClientSession(running.store, app="shop", submit_locally=running.host.local_submissions.submit)
+        )
         async with client:
             await client.submit(order, "a", id="t")
         gate.set()

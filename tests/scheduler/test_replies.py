@@ -89,10 +89,10 @@ async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp
     async with Desk(tmp_path) as desk:
         await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + 2 * TAKE)])
         await asyncio.sleep(1)
-        assert len(desk.replies) == MOST_UNSETTLED
+        assert len(desk.replies.waiting) == MOST_UNSETTLED
         received = desk.receiver.received()
         await asyncio.sleep(1)
-        assert len(desk.replies) == 2 * MOST_UNSETTLED
+        assert len(desk.replies.waiting) == 2 * MOST_UNSETTLED
         await desk.receiver.settle(received)
 
 

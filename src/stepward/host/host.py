@@ -26,10 +26,10 @@ from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.watchdog.hang_counts import Hangs
 from stepward.host.watchdog.watchdog import Watchdog
 from stepward.model.agents import Report
-from stepward.model.records import Role, Task
+from stepward.model.records import Role
+from stepward.scheduler.intake import LocalSubmissions
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.store.contract import Submitted
 from stepward.submission import Submitter
 from stepward.supervisor.pass_report import PassReport
 
@@ -63,19 +63,17 @@ class Host:
         """The present Scheduler; after a fence it is another."""
         return self._schedulers.current
 
+    @property
+    def local_submissions(self) -> LocalSubmissions:
+        """What is submitted in this process, for its Scheduler."""
+        return self._schedulers.local_submissions
+
     def unready(self) -> list[str]:
         """Why the actors cannot do their work now, a line for each reason; empty if they can."""
         return self._readiness.reasons()
 
     def _scheduler_instance(self) -> str | None:
         return self._schedulers.instance
-
-    def submit_locally(self, task: Task) -> asyncio.Future[Submitted | None] | None:
-        """Submit a task claimed by this process's Scheduler, if there is one with room that serves the workflow."""
-        if self._parts.registry.workflow(task.workflow, task.version) is None:
-            return None
-        scheduler = self.scheduler
-        return scheduler.submit(task) if scheduler is not None and scheduler.has_room else None
 
     def _is_held(self, uid: str) -> bool:
         return self.scheduler is not None and self.scheduler.holds(uid)

@@ -15,6 +15,7 @@ from stepward.model.records import Role
 from stepward.scheduler.assembly import assemble
 from stepward.scheduler.commits import Listeners
 from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.intake import LocalSubmissions
 from stepward.scheduler.scheduler import Scheduler
 
 
@@ -23,6 +24,8 @@ class SchedulerActor:
 
     def __init__(self, parts: Parts, leases: InstanceLeases, pace: SupervisorPace, *, is_run: bool) -> None:
         self._parts = parts
+        self.local_submissions = LocalSubmissions(parts.registry)
+        """What is submitted in this process, for the Scheduler at work."""
         self._leases = leases
         self._pace = pace
         # Read once, at the start: the files on the disk may be newer than the imported code.
@@ -97,4 +100,4 @@ class SchedulerActor:
             parts.failures,
         )
         listeners = Listeners(ended=parts.endings.tell, told=parts.queues.wake, gave_up=self._pace.ask)
-        return assemble(context, capacity.rooms(instance), listeners, threads=parts.threads)
+        return assemble(context, capacity.rooms(instance), self.local_submissions, listeners, threads=parts.threads)

@@ -33,11 +33,21 @@ from stepward.scheduler.turn_meter import TurnMeter
 from stepward.threads import Threads
 
 
-def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Listeners, *, threads: bool) -> Scheduler:
-    """The Scheduler of an instance, to which Agents give so much room at first; ``threads`` for plain local steps."""
+def assemble(
+    context: SchedulerContext,
+    rooms: Mapping[str, Room],
+    submissions: LocalSubmissions,
+    listeners: Listeners,
+    *,
+    threads: bool,
+) -> Scheduler:
+    """The Scheduler of an instance, to which Agents give so much room at first; ``threads`` for plain local steps.
+
+    From now on it takes the ``submissions`` of its process.
+    """
     store, settings, observers, now = context.store, context.settings, context.observers, context.store.now
     transport, registry, environment, queue = context.transport, context.registry, context.environment, context.reply_to
-    wakeup, submissions, misses = Wakeup(), LocalSubmissions(), Misses()
+    wakeup, misses = Wakeup(), Misses()
     rooms = {**rooms, LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
     windows = Windows(rooms)
     room = Rooms(windows, rooms, wakeup.stir)
@@ -62,11 +72,13 @@ def assemble(context: SchedulerContext, rooms: Mapping[str, Room], listeners: Li
     lost = LostMessages(transport, publisher, tasks, starts, queue, now, observers)
     loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, settings)
     claiming = Claiming(context, tasks, loader, ends, windows)
-    intake = Intake(context, tasks, loader, inbox, claiming, submissions, misses)
+    intake = Intake(context, tasks, loader, forward, ends, check, inbox, claiming, submissions, misses)
+    submissions.serve(intake, wakeup.stir)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     commits, meter = Commits(context), TurnMeter(observers, environment.clock)
     turn = Turn(
         *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, commits, conclusions, dispatcher),
+        windows,
         meter,
     )
     turns = TurnLoop(context, wakeup, turn)

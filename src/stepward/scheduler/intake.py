@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
+from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.former_runs import TRIMS
 from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Submitted
+from stepward.workflow.registry import Registry
 
 Answered = asyncio.Future[Submitted | None]
 """None: the task was not submitted here; the client asks the store."""
@@ -32,6 +38,9 @@ class Intake:
         context: SchedulerContext,
         active_tasks: ActiveTasks,
         loader: TaskLoader,
+        forward: Advance,
+        ends: Transitions,
+        replay_check: ReplayCheck,
         inbox: Inbox,
         claiming: Claiming,
         local_submissions: LocalSubmissions,
@@ -42,6 +51,9 @@ class Intake:
         self._settings = context.settings
         self._active_tasks = active_tasks
         self._loader = loader
+        self._forward = forward
+        self._ends = ends
+        self._replay_check = replay_check
         self._inbox = inbox
         self._claiming = claiming
         self._local_submissions = local_submissions
@@ -91,7 +103,7 @@ class Intake:
         if self._claiming.free_at is not None:
             await self._claiming.claim(self._room, now)
         for task in self._local_submissions.begin(self._instance, now):
-            self._loader.submit(task, now)
+            self._begin(task, now)
 
     async def reload(self) -> None:
         """Read anew what missed, or goes on in another direction."""
@@ -108,6 +120,21 @@ class Intake:
             else:
                 self._loader.give_up(history, reason, now)
 
+    def _begin(self, task: Task, now: float) -> None:
+        """Begin a task that was submitted in this process: it has no record yet."""
+        active = ActiveTask(task)
+        self._active_tasks.hold(active)
+        active.trims = TRIMS
+        active.changed().born = task
+        self._forward.plan(active)
+        active.tell_birth(now)
+        if self._replay_check.is_enabled:
+            self._replay_check.begin(task, [])
+        try:
+            self._forward.begin_run(active, now)
+        except BaseException as error:
+            self._ends.internal(active, error, now)
+
     async def _read_inbox(self, now: float) -> None:
         rows = await self._store.read_inbox(self._instance, self._cursor)
         for row in rows:
@@ -118,19 +145,40 @@ class Intake:
 
 
 class LocalSubmissions:
-    """Tasks submitted in this process, which a turn claims at once: those that wait, and those of the present turn."""
+    """Tasks submitted in this process, which a turn claims at once: those that wait, and those of the present turn.
 
-    def __init__(self) -> None:
+    They belong to the process: the Scheduler that it runs takes them, and after a fence the next one does.
+    """
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._intake: Intake | None = None
+        self._stir: Callable[[], None] | None = None
         self._waiting: deque[tuple[Task, Answered]] = deque()
         self._under_way: dict[str, Answered] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, task: Task) -> Answered:
-        """Have the next turn record and claim the task."""
+    def serve(self, intake: Intake, stir: Callable[[], None]) -> None:
+        """Let the Scheduler of ``intake`` take them; ``stir`` wakes it."""
+        self._intake, self._stir = intake, stir
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a Scheduler of this process claims a submission at once: no task that waits for room is overtaken."""
+        return self._intake is not None and self._intake.has_room
+
+    def submit(self, task: Task) -> Answered | None:
+        """Have the next turn record and claim the task in one commit with its first steps.
+
+        None if no Scheduler of this process has room for it and serves its workflow.
+        """
+        if self._stir is None or not self.has_room or (task.workflow, task.version) not in self._registry.workflows:
+            return None
         future: Answered = asyncio.get_running_loop().create_future()
         self._waiting.append((task, future))
+        self._stir()
         return future
 
     def begin(self, instance: str, now: float) -> Iterator[Task]:
@@ -159,7 +207,8 @@ class LocalSubmissions:
         return True
 
     def end(self) -> None:
-        """Answer the clients that wait: they ask the store, where a recorded task is found by its id."""
+        """The Scheduler is over: the clients that wait ask the store, where a recorded task is found by its id."""
+        self._intake = self._stir = None
         for future in (*self._under_way.values(), *(future for _, future in self._waiting)):
             if not future.done():
                 future.set_result(None)

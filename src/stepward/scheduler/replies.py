@@ -45,36 +45,33 @@ class Replies:
 
     def __init__(self, stir: Callable[[], None]) -> None:
         self._stir = stir
-        self._replies: deque[tuple[Reply, float | None]] = deque()
-
-    def __len__(self) -> int:
-        return len(self._replies)
+        self.waiting: deque[tuple[Reply, float | None]] = deque()
 
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
-        self._replies.append((reply, committed_at))
+        self.waiting.append((reply, committed_at))
         self._stir()
 
     def append(self, reply: Reply) -> None:
         """Add a reply from the queue; the Scheduler is woken once for all that come together."""
-        self._replies.append((reply, None))
+        self.waiting.append((reply, None))
 
     def again(self, replies: Iterable[Reply]) -> None:
         """Add replies to be processed once more, in the next turn."""
-        self._replies.extend((reply, None) for reply in replies)
+        self.waiting.extend((reply, None) for reply in replies)
 
     def take(self) -> Iterator[tuple[Reply, float | None]]:
         """What came in since the last turn."""
-        replies = self._replies
+        replies = self.waiting
         while replies:
             yield replies.popleft()
 
     def take_but(self, tasks: Container[str]) -> Iterator[tuple[Reply, float | None]]:
         """What came in since the last turn for other tasks than these, whose replies stay in their order."""
-        came, self._replies = self._replies, deque()
+        came, self.waiting = self.waiting, deque()
         for each in came:
             if each[0].task in tasks:
-                self._replies.append(each)
+                self.waiting.append(each)
             else:
                 yield each
 
@@ -100,7 +97,8 @@ class ReplyReceiver:
         self._replies = replies
         self._ahead = ahead
         self._progress = progress
-        self._deliveries: list[Delivery] = []
+        self.deliveries: list[Delivery] = []
+        """What was taken since the last turn."""
         self._received: list[ReplyId] = []
         self._unsettled: set[ReplyId] = set()
         self._has_room = asyncio.Event()
@@ -108,14 +106,12 @@ class ReplyReceiver:
 
     def received(self) -> ReceivedReplies:
         """What was taken, to be settled after the commit."""
-        received, self._deliveries, self._received = ReceivedReplies(self._deliveries, self._received), [], []
+        received, self.deliveries, self._received = ReceivedReplies(self.deliveries, self._received), [], []
         self._has_room.set()
         return received
 
     async def settle(self, received: ReceivedReplies) -> None:
         """Settle what a turn received, once it is committed."""
-        if not received.deliveries:
-            return
         self._unsettled.difference_update(received.replies)
         self._environment.failpoint("replies.settle.before")
         try:
@@ -139,8 +135,8 @@ class ReplyReceiver:
                     self._accept(delivery.message)
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
-            self._deliveries += deliveries
-            if len(self._deliveries) >= MOST_UNSETTLED:
+            self.deliveries += deliveries
+            if len(self.deliveries) >= MOST_UNSETTLED:
                 self._has_room.clear()
             self._ahead()
             self._stir()

@@ -1,4 +1,4 @@
-"""The Scheduler as its host knows it: submissions, room, hints, its run and its end.
+"""The Scheduler as its host knows it: room, hints, its run and its end.
 
 What leaves the process (requests, answers to clients) leaves after the commit. An instance that was fenced, or that
 cannot know what became of a commit, is over: its host starts another under a new id.
@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Mapping
 
 from stepward.model.agents import AgentHealth
-from stepward.model.records import Task
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
 from stepward.scheduler.admission.windows import Windows
@@ -19,7 +18,7 @@ from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
-from stepward.scheduler.intake import Answered, Intake, LocalSubmissions
+from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReplyReceiver
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
@@ -102,11 +101,6 @@ class Scheduler:
         return [AgentHealth(agent=LOCAL_STEPS, capacity=capacity, in_flight=in_flight, stuck=stuck)]
 
     @property
-    def has_room(self) -> bool:
-        """Whether a submission can be claimed here at once: no task that waits for room is overtaken."""
-        return self._intake.has_room
-
-    @property
     def failed_at(self) -> float | None:
         """When its last commit, or the last read of a turn, failed because the store was not available."""
         return self._turns.failed_at
@@ -120,12 +114,6 @@ class Scheduler:
         """Whether that task is in memory, and stays there until it ends or is released."""
         active = self._active_tasks.tasks.get(uid)
         return active is not None and not active.leaving
-
-    def submit(self, task: Task) -> Answered:
-        """Record and claim a submission in one commit with its first steps; None: its id is taken."""
-        answered = self._local_submissions.add(task)
-        self._wakeup.stir()
-        return answered
 
     async def run(self) -> None:
         """Turn until cancelled. Raises InstanceFenced or CommitUnknown when this instance is over."""

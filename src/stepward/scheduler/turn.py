@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.records import Step
+from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.commits import Commits, Conclusions
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
@@ -66,9 +67,11 @@ class Turn:
         commits: Commits,
         conclusions: Conclusions,
         dispatcher: Dispatcher,
+        windows: Windows,
         meter: TurnMeter,
     ) -> None:
         self._store = store
+        self._windows = windows
         self._intake = intake
         self._replies = replies
         self._receiver = receiver
@@ -103,7 +106,7 @@ class Turn:
     @property
     def is_behind(self) -> bool:
         """Whether tasks that were touched, or replies, wait for the next turn."""
-        return bool(self._active_tasks.touched or self._replies)
+        return bool(self._active_tasks.touched or self._replies.waiting)
 
     def delay(self) -> float:
         """Seconds until the next turn is due; 0 when there is more to do at once."""
@@ -114,19 +117,25 @@ class Turn:
         return max(0.0, min(instant for instant in instants if instant is not None) - now)
 
     def _move(self, now: float) -> None:
-        for reply, committed_at in self._replies.take():
-            self._incoming.answer(reply, committed_at, now)
-        self._incoming.strike(now)
-        self._incoming.make_room(now)
+        if self._replies.waiting:
+            for reply, committed_at in self._replies.take():
+                self._incoming.answer(reply, committed_at, now)
+        for uid in self._timers.due(now):
+            self._incoming.strike(uid, now)
+        for uid, step_id, attempt in self._timers.unanswered(now):
+            self._incoming.watch(uid, step_id, attempt)
+        for place in self._windows.ready():
+            self._incoming.start(place, now)
         if self._intake.is_open:
-            self._incoming.tell_starved(now)
+            for agent, place in self._windows.starved(now):
+                self._incoming.tell_starved(agent, place, now)
         self._closing.evict(now)
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
         touched = self._active_tasks.take_touched()
         if self._observers.measuring:
             self._meter.commit_begins()
-        received = self._receiver.received()
+        received = self._receiver.received() if self._receiver.deliveries else None
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)
         if self._observers.measuring:
@@ -138,7 +147,8 @@ class Turn:
         if strays := self._active_tasks.strays:
             await self._store.settle_misrouted(strays)
             self._active_tasks.strays = []
-        await self._receiver.settle(received)
+        if received is not None:
+            await self._receiver.settle(received)
         await self._intake.reload()
 
 

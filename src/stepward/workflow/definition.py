@@ -27,6 +27,9 @@ OURS = re.compile(r"timer|side_effect|set_attributes|continue_as_new|signal:.*|p
 class Workflow(Action[P, R]):
     """An ``async def`` under a name and a version; called inside a workflow it starts a child task."""
 
+    plan: Plan | None = None
+    """The stages of a pipeline; None for workflow code, whose steps show as it reaches them."""
+
     def __init__(
         self,
         fn: Callable[P, Coroutine[Any, Any, R]],
@@ -48,11 +51,6 @@ class Workflow(Action[P, R]):
         self.version = checked(version, f"version of workflow {name}")
         self.supervision = supervision
         self.undo: UndoRuns = undo
-
-    @property
-    def plan(self) -> Plan | None:
-        """The stages of a pipeline; None for workflow code, whose steps show as it reaches them."""
-        return None
 
 
 class _WorkflowDecorator(Protocol):

@@ -19,6 +19,9 @@ class Registry:
 
     def __init__(self, workflows: Iterable[Workflow[Any, Any]], operations: Iterable[Action[Any, Any]]) -> None:
         self.workflows: dict[tuple[str, str], Workflow[Any, Any]] = {}
+        """By name and version."""
+        self.newest: dict[str, Workflow[Any, Any]] = {}
+        """By name, the version that was given last."""
         self.operations: dict[str, Action[Any, Any]] = {}
         for workflow in workflows:
             if not isinstance(workflow, Workflow):
@@ -26,17 +29,9 @@ class Registry:
                     f"workflows: expected what @workflow declares, found {_name(workflow)}; put @workflow above it"
                 )
             self._add(self.workflows, (workflow.name, workflow.version), workflow)
+        self.newest.update({workflow.name: workflow for workflow in self.workflows.values()})
         for operation in operations:
             self._add(self.operations, operation.name, operation)
-
-    def workflow(self, name: str, version: str) -> Workflow[Any, Any] | None:
-        """That version of the workflow, if this program has it."""
-        return self.workflows.get((name, version))
-
-    def newest(self, name: str) -> Workflow[Any, Any] | None:
-        """The version of the workflow that was given last."""
-        found = [workflow for (known, _), workflow in self.workflows.items() if known == name]
-        return found[-1] if found else None
 
     def records(self) -> list[WorkflowRecord]:
         """The records for the store, so that clients and Supervisors need no code."""

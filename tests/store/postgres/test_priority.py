@@ -60,7 +60,7 @@ async def test_a_high_priority_overtakes_ten_thousand_that_wait(kind: str, tmp_p
         await client.submit_many(turnstile.visit, [(name,) for name in names], ids=names, priority=1)
         assert len(set(await turnstile.let(20))) == 20
         assert running.host.scheduler is not None
-        assert (running.host.scheduler.held, running.host.scheduler.has_room) == (1000, False)
+        assert (running.host.scheduler.held, running.host.local_submissions.has_room) == (1000, False)
         handle = await client.submit(turnstile.visit, "urgent", id="urgent", priority=9, reply_to=QUEUE)
         async with asyncio.timeout(WITHIN):
             async for event in client.events(QUEUE):

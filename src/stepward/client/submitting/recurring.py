@@ -37,7 +37,7 @@ class Recurring:
             raise DeclarationError(
                 f"schedule: expected a name of 1 to {NAME_LENGTH} of A-Z a-z 0-9 . _ : @ -, found {name!r:.80}"
             )
-        if not isinstance(workflow, Workflow) or registry.workflow(workflow.name, workflow.version) is not workflow:
+        if not isinstance(workflow, Workflow) or workflow not in registry.workflows.values():
             raise DeclarationError(f"schedule {name}: expected one of the app's workflows, found {workflow!r:.100}")
         if catch_up not in CATCH_UPS:
             raise DeclarationError(

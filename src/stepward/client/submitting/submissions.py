@@ -144,7 +144,7 @@ class Preparation:
 
     async def plan(self, name: str, version: str) -> Plan | None:
         """The plan of a workflow; None for one that is code, or that is no longer known."""
-        declared = self._registry.workflow(name, version)
+        declared = self._registry.workflows.get((name, version))
         if declared is not None:
             return declared.plan
         found = [record for record in await self._store.workflow(name) if record.version == version]
@@ -152,7 +152,7 @@ class Preparation:
 
     async def _known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
         name = validation.workflow_name(workflow)
-        declared = self._registry.newest(name)
+        declared = self._registry.newest.get(name)
         if declared is not None:
             return workflow if isinstance(workflow, Workflow) else declared
         records = await self._store.workflow(name)

@@ -53,7 +53,7 @@ class Advance:
     def plan(self, active: ActiveTask) -> None:
         """Have a task that is submitted here recorded with the plan of its workflow, if that has one."""
         task = active.task
-        workflow = self._registry.workflow(task.workflow, task.version)
+        workflow = self._registry.workflows.get((task.workflow, task.version))
         if workflow is not None and workflow.plan is not None:
             active.changed().plan(task.workflow, task.version, workflow.plan)
             active.planned = {(task.run, stage.key) for stage in workflow.plan}
@@ -145,7 +145,7 @@ class Advance:
         self.settle(active, now)
 
     def _served(self, task: Task) -> Workflow[Any, Any]:
-        workflow = self._registry.workflow(task.workflow, task.version)
+        workflow = self._registry.workflows.get((task.workflow, task.version))
         if workflow is None:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
         return workflow
@@ -296,5 +296,5 @@ class Advance:
             self._ends.left(active, now)
 
     def _last_rung(self, task: Task) -> str:
-        workflow = self._registry.workflow(task.workflow, task.version)
+        workflow = self._registry.workflows.get((task.workflow, task.version))
         return workflow.supervision.last if workflow else "alert"

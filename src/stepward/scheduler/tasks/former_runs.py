@@ -42,5 +42,5 @@ class FormerRuns:
         change.trim = Trim(max(1, last - LOOKED_AT) if reaches_all else 1, last, reaches_all)
 
     def _reach(self, workflow: str, version: str) -> UndoRuns:
-        declared = self._registry.workflow(workflow, version)
+        declared = self._registry.workflows.get((workflow, version))
         return "all runs" if declared is None else declared.undo

@@ -12,7 +12,7 @@ from stepward.scheduler.admission.windows import BacklogKey, Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
-from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
@@ -81,34 +81,42 @@ class Incoming:
         else:
             self._forward.deliver_recorded(active, step, reply, recorded_at, now)
 
-    def strike(self, now: float) -> None:
-        """Do what is due: timers, repeats, and showing unanswered requests to the Supervisor."""
-        for uid in self._timers.due(now):
-            active = self._active_tasks.tasks.get(uid)
-            if active is not None and not active.leaving:
-                self._active_tasks.touched[uid] = active
-                try:
-                    self._due(active, now)
-                except BaseException as error:
-                    self._ends.internal(active, error, now)
-        for uid, step_id, attempt in self._timers.unanswered(now):
-            active = self._active_tasks.tasks.get(uid)
-            if active is not None and not active.leaving and active.watch(step_id, attempt):
-                self._active_tasks.touched[uid] = active
+    def strike(self, uid: str, now: float) -> None:
+        """Do what is due for a task: timers and repeats."""
+        active = self._active_tasks.tasks.get(uid)
+        if active is not None and not active.leaving:
+            self._active_tasks.touched[uid] = active
+            try:
+                self._due(active, now)
+            except BaseException as error:
+                self._ends.internal(active, error, now)
 
-    def make_room(self, now: float) -> None:
-        """Start waiting steps for which there is room."""
-        for place in self._windows.ready():
-            self._start_waiting(place, now)
+    def watch(self, uid: str, step_id: StepId, attempt: int) -> None:
+        """Show a request that is not answered yet to the Supervisor."""
+        active = self._active_tasks.tasks.get(uid)
+        if active is not None and not active.leaving and active.watch(step_id, attempt):
+            self._active_tasks.touched[uid] = active
 
-    def tell_starved(self, now: float) -> None:
-        """Alert an operator, once, of steps that wait for an Agent which no live instance offers."""
-        for agent, (uid, _, key) in self._windows.starved(now):
-            active = self._active_tasks.tasks.get(uid)
-            if active is not None and not active.leaving:
-                message = f"{key} and others wait for Agent {agent}, which no live instance offers; start one"
-                self._active_tasks.touched[uid] = active
-                active.changed().alert(rows.alert(active.task, "unserved", message, now, step=key, agent=agent))
+    def start(self, place: BacklogKey, now: float) -> None:
+        """Start a waiting step, as there is room for it now."""
+        uid, run, key = place
+        active = self._active_tasks.tasks.get(uid)
+        step = active.open.get((run, key)) if active is not None else None
+        if active is None or step is None or active.leaving:
+            return
+        if step.state in STARTABLE and active.may_start(step):
+            self._active_tasks.touched[uid] = active
+            self._windows.occupy(step)
+            self._starts.launch(active, step, now)
+
+    def tell_starved(self, agent: str, place: BacklogKey, now: float) -> None:
+        """Alert an operator of a step, and others, that wait for an Agent which no live instance offers."""
+        uid, _, key = place
+        active = self._active_tasks.tasks.get(uid)
+        if active is not None and not active.leaving:
+            message = f"{key} and others wait for Agent {agent}, which no live instance offers; start one"
+            self._active_tasks.touched[uid] = active
+            active.changed().alert(rows.alert(active.task, "unserved", message, now, step=key, agent=agent))
 
     def _late(self, active: ActiveTask, reply: Reply, now: float) -> None:
         if reply.outcome is Outcome.DEFERRED:
@@ -166,17 +174,6 @@ class Incoming:
                 self._starts.ask(active, step, now)
             else:
                 self._timers.at(step.repeat_at, active.task.uid)
-
-    def _start_waiting(self, place: BacklogKey, now: float) -> None:
-        uid, run, key = place
-        active = self._active_tasks.tasks.get(uid)
-        step = active.open.get((run, key)) if active is not None else None
-        if active is None or step is None or active.leaving:
-            return
-        if step.state in STARTABLE and active.may_start(step):
-            self._active_tasks.touched[uid] = active
-            self._windows.occupy(step)
-            self._starts.launch(active, step, now)
 
 
 def _is_denied(step: Step, reply: Reply) -> bool:

@@ -1,4 +1,4 @@
-"""Takes tasks into memory where their records end: claimed, submitted in this process, or read anew."""
+"""Takes tasks into memory where their records end: claimed, or read anew."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from stepward.model.effects import is_deferred
-from stepward.model.records import History, InboxKind, Step, Task
+from stepward.model.records import History, InboxKind, Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
@@ -65,21 +65,6 @@ class TaskLoader:
         self._dies_with_us = settings.transport == LOCAL_TRANSPORT
         """Whether requests are gone with the process that sent them."""
         self._takeover = settings.lease * LEASES_TO_TAKE_OVER
-
-    def submit(self, task: Task, now: float) -> None:
-        """Begin a task that was submitted in this process: it has no record yet."""
-        active = ActiveTask(task)
-        self._active_tasks.hold(active)
-        active.trims = TRIMS
-        active.changed().born = task
-        self._forward.plan(active)
-        active.tell_birth(now)
-        if self._replay_check.is_enabled:
-            self._replay_check.begin(task, [])
-        try:
-            self._forward.begin_run(active, now)
-        except BaseException as error:
-            self._ends.internal(active, error, now)
 
     def admit(self, history: History, now: float, *, sent: Mapping[StepId, int] | None = None) -> ActiveTask:
         """Take up a task where its record ends: claimed, or held here all the while with requests ``sent``."""

@@ -45,7 +45,7 @@ class ReplayCheck:
         """The task leaves memory; if it was processed, its record must replay to the same end."""
         record = self._records.pop(active.task.uid, None)
         task = active.task
-        workflow = self._registry.workflow(task.workflow, task.version)
+        workflow = self._registry.workflows.get((task.workflow, task.version))
         if record is None or workflow is None or task.state is not TaskState.PROCESSED:
             return
         steps = [step for step in record.values() if step.run == task.run and step.kind is not StepKind.UNDO]

@@ -1,25 +1,37 @@
-"""The Scheduler's hot paths on a file: claims and commits."""
+"""The Scheduler's hot paths on a file: claims, and all changes of a turn in one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import apsw
+from msgspec.structs import astuple
+
 from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.store import rows
-from stepward.store.contract import Change, Committed
+from stepward.store.contract import TRIM_ROWS, Change, Committed
 from stepward.store.queries import load_queries
 from stepward.store.rules import refusals
+from stepward.store.rules.changes import NOT_AS_READ, Missed
 from stepward.store.rules.fairness import Turns
-from stepward.store.sqlite.engine.connection import Connection, encoded
+from stepward.store.rules.turn_rows import (
+    STEP_QUERIES,
+    held_tasks,
+    local_submissions,
+    move_values,
+    planned_rows,
+    trim_rows,
+)
+from stepward.store.sqlite.engine.connection import Connection, Values, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.faults import DATA
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.engine.verb_engine import driven
-from stepward.store.sqlite.hot import claiming
-from stepward.store.sqlite.hot.turn import apply
+from stepward.store.sqlite.hot import claiming, status_events
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbClock
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.readers.scheduler import (
@@ -36,6 +48,7 @@ from stepward.store.verbs.tasks.histories import histories
 from stepward.store.verbs.tasks.progress import progress_rows
 
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
+TURN = load_queries(__package__, "turn.sql", FRAGMENTS)
 
 NOTHING_SAID = ("[null]", "[null]", None)
 """Of health, demand and the host's clock, in a renewal that proves that one instance lives."""
@@ -89,7 +102,7 @@ def _claim(connection: Connection, wanted: ClaimRequest) -> tuple[list[History],
 def _commit_together(connection: Connection, turn: TurnCommit, clock: VerbClock) -> None:
     now = clock.now()
     _prove(connection, turn, now)
-    apply(connection, turn.instance, turn.changes, now)
+    _apply(connection, turn.instance, turn.changes, now)
 
 
 def _commit_each(connection: Connection, turn: TurnCommit, clock: VerbClock) -> dict[str, str]:
@@ -97,7 +110,7 @@ def _commit_each(connection: Connection, turn: TurnCommit, clock: VerbClock) -> 
     _prove(connection, turn, now)
 
     async def applied(change: Change) -> None:
-        apply(connection, turn.instance, [change], now)
+        _apply(connection, turn.instance, [change], now)
 
     return driven(connection, turns.apply_each, turn.instance, turn.changes, applied, (*DATA, TypeError))
 
@@ -110,3 +123,74 @@ def _prove(connection: Connection, turn: TurnCommit, now: float) -> None:
     values = (encoded([turn.instance]), now, turn.renew, *NOTHING_SAID)
     if not connection.rows(load_catalogue()["leases.renew"], values):
         raise refusals.fenced(turn.instance)
+
+
+def _apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
+    """Apply changes, by kind; raises Missed, or what SQLite raises, with some of them applied."""
+    _insert_tasks(connection, instance, changes)
+    _insert_planned(connection, changes)
+    _check_held(connection, instance, changes)
+    for query, what, rows_of in STEP_QUERIES:
+        _run(connection, what, TURN[query], rows_of(changes))
+    _trim(connection, changes)
+    events = [(change.task, change.telling) for change in changes if change.telling is not None]
+    if events:
+        status_events.put(connection, events, now)
+    moves = [(*move_values(change.task, change.move), instance) for change in changes if change.move is not None]
+    _run(connection, NOT_AS_READ, TURN["move_task"], moves)
+    bounds = [(change.task, change.complete_by) for change in changes if change.complete_by is not None]
+    if bounds:
+        connection.change_many(TURN["complete_by"], bounds)
+    attributes = [(change.task, change.attributes) for change in changes if change.attributes is not None]
+    if attributes:
+        connection.change_many(TURN["set_attributes"], attributes)
+    children = [astuple(child) for change in changes for child in change.children]
+    if children:
+        connection.change_many(TURN["insert_child"], children)
+    _tell_others(connection, changes, now)
+
+
+def _insert_tasks(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
+    tasks = local_submissions(instance, changes)
+    if not tasks:
+        return
+    try:
+        connection.change_many(TURN["insert_task"], map(astuple, tasks))
+    except apsw.ConstraintError as error:
+        if "UNIQUE" not in str(error):
+            raise
+        raise Missed("born: the id or uid exists") from None
+
+
+def _insert_planned(connection: Connection, changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.plans:
+            connection.change_many(TURN["insert_planned"], map(astuple, planned_rows(change)))
+
+
+def _check_held(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
+    tasks = held_tasks(changes)
+    if not tasks:
+        return
+    row = connection.row(TURN["held"], (encoded(list(tasks)), instance))
+    if row is None or row[0] != len(tasks):
+        raise Missed(f"the task is not held by {instance}")
+
+
+def _trim(connection: Connection, changes: Sequence[Change]) -> None:
+    trims = [(*row, TRIM_ROWS) for row in trim_rows(changes)]
+    for query in ("trim_steps", "trim_signals") if trims else ():
+        connection.change_many(TURN[query], trims)
+
+
+def _tell_others(connection: Connection, changes: Sequence[Change], now: float) -> None:
+    alerts = [alert for change in changes for alert in change.alerts]
+    if alerts:
+        driven(connection, journal.write_alerts, alerts, now)
+    if any(change.posts or change.audits or change.fits is not None for change in changes):
+        driven(connection, turns.tell_others, changes, now)
+
+
+def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) -> None:
+    if rows and connection.change_many(sql, rows) != len(rows):
+        raise Missed(what)
