@@ -52,7 +52,7 @@ class ReplayReport:
 
     def add(self, task: Task, steps: Iterable[Step]) -> None:
         """Replay one history."""
-        workflow = self._registry.workflow(task.workflow, task.version)
+        workflow = self._registry.workflows.get((task.workflow, task.version))
         if workflow is None:
             self._note(task, Difference(self._no_code(task), "no code", stops=task.state not in ENDED))
             return

@@ -19,7 +19,7 @@ async def misfits(client: Client, registry: Registry, tasks: Iterable[Task]) -> 
     Tasks that this code does not serve, and those that are being undone, are left out.
     """
     report = ReplayReport(registry)
-    served = [task.id for task in tasks if registry.workflow(task.workflow, task.version) and task.undo_to is None]
+    served = [task.id for task in tasks if (task.workflow, task.version) in registry.workflows and task.undo_to is None]
     async for task, steps in histories_of(client, served):
         report.add(task, steps)
     return [
@@ -34,7 +34,7 @@ async def versions(client: Client, registry: Registry) -> list[str]:
     """A line for each version of a workflow that is not its newest: the tasks that have not ended, or none."""
     lines = []
     for name, version in sorted(registry.workflows):
-        newest = registry.newest(name)
+        newest = registry.newest.get(name)
         if newest is None or newest.version == version:
             continue
         count = await client.count(where=UNENDED.format(name, version))
