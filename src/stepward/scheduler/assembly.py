@@ -41,13 +41,13 @@ def assemble(
     *,
     threads: bool,
 ) -> Scheduler:
-    """The Scheduler of an instance, to which Agents give so much room at first; ``threads`` for plain local steps.
+    """The Scheduler of an instance, which takes the submissions of its process from now on.
 
-    From now on it takes the ``submissions`` of its process.
+    ``rooms`` is the room that Agents give it at first; with ``threads`` it has some for plain local steps.
     """
     store, settings, observers, now = context.store, context.settings, context.observers, context.store.now
     transport, registry, environment, queue = context.transport, context.registry, context.environment, context.reply_to
-    wakeup, misses = Wakeup(), Misses()
+    wakeup, misses, meter = Wakeup(), Misses(), TurnMeter(observers, environment.clock)
     rooms = {**rooms, LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
     windows = Windows(rooms)
     room = Rooms(windows, rooms, wakeup.stir)
@@ -75,11 +75,9 @@ def assemble(
     intake = Intake(context, tasks, loader, forward, ends, check, inbox, claiming, submissions, misses)
     submissions.serve(intake, wakeup.stir)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
-    commits, meter = Commits(context), TurnMeter(observers, environment.clock)
     turn = Turn(
-        *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, commits, conclusions, dispatcher),
-        windows,
-        meter,
+        *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, Commits(context), conclusions),
+        *(dispatcher, windows, meter),
     )
     turns = TurnLoop(context, wakeup, turn)
     return Scheduler(
