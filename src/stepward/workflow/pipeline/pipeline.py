@@ -46,7 +46,7 @@ class Pipeline(Workflow[..., Any]):
 
     # Made when it is asked for: undos may be declared below the pipeline.
     @cached_property
-    def plan(self) -> Plan:  # type: ignore[override]  # nobody sets a plan from outside
+    def plan(self) -> Plan:  # type: ignore[override]  # a plan is never assigned
         """The stages as they are recorded."""
         return tuple(_planned(stage) for stage in self.stages.values())
 
