@@ -24,6 +24,13 @@ WORDS = re.compile(
 raised), and ``See X.`` in place of a docstring: that of a Protocol is inherited."""
 CODE = re.compile(r"``[^`]+``")
 """Names of code within prose, which do not count."""
+RIDDLES = re.compile(
+    r"^(Whoever|Who|Whose|Whom|The ones? (that|which|who|of)|A new one|By when|From where|Of which"
+    r"|All of (it|them)|Them"
+    r"|What (is|was|were|came|comes|goes|stands|stood|may|leaves|has|had|becomes|happens|waits|can|could)"
+    r"|Those (that|who|at|still)|Nothing (?!to )|Why (it|they)|Where (it|they)|How (it|they))\b"
+)
+"""Beginnings of docstrings that name no thing: a reader learns only from the code below what is meant."""
 MOST: dict[str, int] = {
     "showcase": 10,
     "tests": 10,
@@ -92,6 +99,33 @@ def counts() -> dict[str, int]:
             if path != Path(__file__):
                 found[_area(path)] += count([path.read_text("utf-8")])
     return {area: number for area, number in sorted(found.items()) if number}
+
+
+def docstrings(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def test_no_docstring_of_the_package_begins_as_a_riddle() -> None:
+    paths = sorted((ROOT / "src").rglob("*.py"))
+    found = [(path, text) for path in paths for text in docstrings(path.read_text("utf-8")) if RIDDLES.match(text)]
+    assert found == [], "begin with the thing that is meant, or with what the function does in the third person"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_riddle"),
+    [
+        ("What is asked for.", True),
+        ("Those that ended.", True),
+        ("A new one.", True),
+        ("Those of the tasks that have ended.", False),
+        ("What a route requires of a principal.", False),
+        ("Nothing to stop: no message arrives without a pull.", False),
+    ],
+)
+def test_docstrings_without_a_subject_are_found(text: str, is_riddle: bool) -> None:
+    assert (RIDDLES.match(text) is not None) is is_riddle
 
 
 def sql_comments(text: str) -> list[str]:

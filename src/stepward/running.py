@@ -80,7 +80,7 @@ class Health:
         self.running: Running | None = None
 
     def unready(self) -> list[str]:
-        """Why it is not ready, a line for each reason; empty if it is."""
+        """The reasons why it is not ready, one line each; empty if it is."""
         return ["starting"] if self.running is None else self.running.host.unready()
 
 

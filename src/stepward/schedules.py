@@ -22,7 +22,7 @@ from stepward.errors import DeclarationError
 from stepward.model.records import Schedule
 
 CatchUp = Literal["one", "all", "none"]
-"""What happens to nominal times missed in an outage: fire the last one, all, or none."""
+"""The handling of nominal times missed in an outage: fire the last one, all, or none."""
 CATCH_UPS = ("one", "all", "none")
 LATE_SECONDS = 60.0
 """Seconds after which a nominal time counts as missed."""

@@ -81,7 +81,7 @@ class Calls:
 
     @property
     def gate(self) -> Gate:
-        """What stands between the calls and the service."""
+        """The breaker, rate limit and retry budget between the calls and the service."""
         return self._performance.gate
 
     def open(self) -> None:
@@ -221,7 +221,7 @@ class Calls:
         call.thread.add_done_callback(lambda _: _tell_loop(loop, self._stopped, call))
 
     def _stopped(self, call: Call) -> None:
-        """Nothing of the call runs any more."""
+        """Ends a call of which no code runs any more."""
         if call.revoked:
             call.maybe_done |= call.calls > 0
             self._outbox.reply(call, call.gave_up(StepwardError(STOPPED)))

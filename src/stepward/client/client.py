@@ -239,7 +239,7 @@ class Client:
         return was_suspended
 
     async def audits(self, id: validation.Id | None = None, limit: int = 100) -> list[Audit]:
-        """Who did what to a task, or to all, newest first."""
+        """The audit of a task, or of all, newest first."""
         return await self._session.store.operators.audits(None if id is None else validation.known_id(id), limit)
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
@@ -267,5 +267,5 @@ def client_on(session: ClientSession) -> Client:
 
 
 def session_of(client: Client) -> ClientSession:
-    """What stands behind a client: for the commands, relays and the blocking client, and no part of its surface."""
+    """The session of a client: for commands, relays and the blocking client; it is not part of the public interface."""
     return client._session

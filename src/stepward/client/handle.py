@@ -46,7 +46,7 @@ class HandleClient(Protocol):
 
     @property
     def actor(self) -> str:
-        """Who acts, for the audit."""
+        """The actor in the audit."""
         ...
 
     async def record(self, id: str) -> Task:
@@ -224,7 +224,7 @@ class TaskHandle(Generic[R]):
 
 
 def actor() -> str:
-    """Who acts, for the audit: the name of the user of this process."""
+    """The actor in the audit: the name of the user of this process."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):

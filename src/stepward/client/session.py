@@ -1,4 +1,4 @@
-"""What stands behind a client: its store, and what its handles, the blocking client, commands and relays share."""
+"""The session of a client: its store, and what its handles, the blocking client, commands and relays share."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ClientSession:
         self.app = app
         self.limit = payload_bytes
         self.actor = actor()
-        """Who acts, for the audit."""
+        """The actor in the audit."""
         self._reason: str | None = None
         self._expected: tuple[str, ...] = ()
         self.hints = hints or Hints()

@@ -39,7 +39,8 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     """The pattern's ProcessState: Pending, Processing, Processed or Error; beyond it Undone and Cancelled."""
     locked_by: str | None
     complete_by: float | None
-    """By when its present work must be complete, in seconds of the store's clock; None while no Scheduler holds it."""
+    """The instant by which its present work must be complete, in seconds of the store's clock; None while no
+    Scheduler holds it."""
     failure_count: int
     """Expiries of its steps plus takeovers."""
     priority: int
@@ -57,7 +58,7 @@ class TaskStatus(Struct, frozen=True, kw_only=True):
     started_at: float | None
     finished_at: float | None
     deadline: float | None
-    """By when the whole task is to end, if its submission or its workflow says so."""
+    """The instant by which the whole task is to end, if its submission or its workflow sets one."""
 
 
 class StepRecord(Struct, frozen=True, kw_only=True):

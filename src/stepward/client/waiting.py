@@ -16,7 +16,7 @@ LOOKED_AT_ONCE = 500
 
 
 class Endings:
-    """Who waits in this process for which task's end; Schedulers in the same process tell it."""
+    """The waits in this process for the ends of tasks; Schedulers in the same process notify it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, list[asyncio.Future[Task]]] = {}

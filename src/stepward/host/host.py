@@ -65,7 +65,7 @@ class Host:
 
     @property
     def local_submissions(self) -> LocalSubmissions:
-        """What is submitted in this process, for its Scheduler."""
+        """The submissions of this process, for its Scheduler."""
         return self._schedulers.local_submissions
 
     def unready(self) -> list[str]:

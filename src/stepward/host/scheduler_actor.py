@@ -25,7 +25,7 @@ class SchedulerActor:
     def __init__(self, parts: Parts, leases: InstanceLeases, pace: SupervisorPace, *, is_run: bool) -> None:
         self._parts = parts
         self.local_submissions = LocalSubmissions(parts.registry)
-        """What is submitted in this process, for the Scheduler at work."""
+        """The submissions of this process, for its present Scheduler."""
         self._leases = leases
         self._pace = pace
         # Read once, at the start: the files on the disk may be newer than the imported code.

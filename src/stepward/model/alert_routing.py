@@ -52,7 +52,7 @@ class AlertReceipt(Struct, frozen=True, kw_only=True):
     """Refusals since it took something."""
     next_try: float = 0.0
     error: str | None = None
-    """Why it refused last."""
+    """The reason of its last refusal."""
     given_up_at: float | None = None
 
     def owed(self, alert: Alert) -> AlertNews | None:

@@ -42,7 +42,7 @@ class ReplayReport:
 
     @property
     def findings(self) -> list[Finding]:
-        """What was found, the differences at which tasks would stop first."""
+        """The differences found; those at which tasks would stop come first."""
         return sorted(self._findings.values(), key=lambda found: (not found.stops, found.workflow, found.version))
 
     @property

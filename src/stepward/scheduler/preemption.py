@@ -1,4 +1,4 @@
-"""Who has to wait longer when a Scheduler is full and something comes that deserves its room more."""
+"""Preemption: which tasks wait longer when a Scheduler is full and tasks come that are before them in order."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ LOOKED_AT = 10_000
 
 
 def overtakers(lowest: int, crowd: Counter[Key]) -> tuple[Least, int]:
-    """What may overtake tasks of the lowest priority that wait for room, of which so many wait by key, and how many.
+    """The lower bound of tasks that may preempt, and how many: ``crowd`` counts, by fairness key, the tasks of the
+    ``lowest`` priority that wait for room.
 
-    That is what has a higher priority, and what belongs to a key that has less than half of its fair part of those
-    places. Half, and no more at once than the other half: a task that overtakes is never overtaken in turn for it.
+    Tasks of a higher priority may, and tasks of a key that has less than half of its fair share of those places. It is
+    half, and no more at once than the other half, so that a task that preempts is never preempted in turn for the same
+    reason.
     """
     fair = crowd.total() // (len(crowd) + 1)
     if not fair:
@@ -33,7 +35,7 @@ def overtakers(lowest: int, crowd: Counter[Key]) -> tuple[Least, int]:
 def overtaken(
     lowest: int, crowd: Counter[Key], windows: Windows, tasks: Mapping[str, ActiveTask]
 ) -> Iterator[ActiveTask]:
-    """The tasks of that priority that only wait for room: of the key that has most of them, who came last first."""
+    """The tasks of that priority that only wait for room: of the key that has most of them, the youngest first."""
     lines = {key: windows.last_come(lowest, key) for key in crowd}
     order = count()
     heap = [(-waiting, next(order), key) for key, waiting in crowd.items()]

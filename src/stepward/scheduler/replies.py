@@ -61,13 +61,13 @@ class Replies:
         self.waiting.extend((reply, None) for reply in replies)
 
     def take(self) -> Iterator[tuple[Reply, float | None]]:
-        """What came in since the last turn."""
+        """The replies received since the last turn."""
         replies = self.waiting
         while replies:
             yield replies.popleft()
 
     def take_but(self, tasks: Container[str]) -> Iterator[tuple[Reply, float | None]]:
-        """What came in since the last turn for other tasks than these, whose replies stay in their order."""
+        """The replies received since the last turn for other tasks; replies for these stay in their order."""
         came, self.waiting = self.waiting, deque()
         for each in came:
             if each[0].task in tasks:
@@ -98,14 +98,14 @@ class ReplyReceiver:
         self._ahead = ahead
         self._progress = progress
         self.deliveries: list[Delivery] = []
-        """What was taken since the last turn."""
+        """The deliveries taken since the last turn."""
         self._received: list[ReplyId] = []
         self._unsettled: set[ReplyId] = set()
         self._has_room = asyncio.Event()
         self._has_room.set()
 
     def received(self) -> ReceivedReplies:
-        """What was taken, to be settled after the commit."""
+        """The deliveries that were taken, to be settled after the commit."""
         received, self.deliveries, self._received = ReceivedReplies(self.deliveries, self._received), [], []
         self._has_room.set()
         return received
@@ -171,7 +171,7 @@ def checked(reply: Reply, limit: int, operations: Operations) -> Reply:
 
 
 def _unreadable(reply: Reply, error: Refused) -> Reply:
-    """What is recorded in place of a reply that cannot be."""
+    """The reply that is recorded in place of one that cannot be read."""
     told = {"message": f"{reply.key}: what its Agent sent cannot be recorded: {error}", "type": UNREADABLE, "data": {}}
     return replace(
         reply,

@@ -23,9 +23,10 @@ def open_store(address: str, *, app: str, environment: Environment) -> Store:
 
 
 def identify(address: str) -> Identity:
-    """Whose store stands at that address; makes and changes nothing.
+    """The identity of the store at that address; creates and changes nothing.
 
-    Raises StoreUnavailable where there is none, StoreUnusable for what is no Stepward store or a newer one.
+    Raises StoreUnavailable where there is none, StoreUnusable for a database that holds no Stepward store or a newer
+    one.
     """
     if is_postgres(address):
         _check_driver()

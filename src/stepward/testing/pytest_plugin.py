@@ -50,7 +50,7 @@ def stepward_app() -> App:
 
 @pytest.fixture
 def stepward_fakes() -> dict[Any, Any]:
-    """What is called in place of operations, undos and local steps; none unless overridden."""
+    """The fakes of operations, undos and local steps; none unless overridden."""
     return {}
 
 

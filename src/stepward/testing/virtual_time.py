@@ -112,7 +112,7 @@ class VirtualClock:
 
 
 def _nothing() -> None:
-    """Nothing is due."""
+    """Returns None: nothing is due."""
 
 
 def _selector_of(loop: asyncio.AbstractEventLoop) -> Selector:

@@ -21,7 +21,7 @@ def progress_of(batch: Batch) -> str:
 
 
 def asked_of(batch: Batch) -> str:
-    """What is asked of which tasks."""
+    """The batch's act and its filter, in words."""
     said = ", ".join(f"{name} {value}" for name, value in said_of(batch.parameters))
     scope = [*batch.workflows, *(f"{name}={value}" for name, value in batch.labels.items())]
     within = f", within {', '.join(scope)}" if scope else ""
@@ -29,7 +29,7 @@ def asked_of(batch: Batch) -> str:
 
 
 def said_of(parameters: BatchParameters) -> list[tuple[str, str]]:
-    """What is said with the act, by name."""
+    """The act's parameters, by name."""
     given = {name: getattr(parameters, name) for name in BatchParameters.__struct_fields__}
     if parameters.deadline is not None:
         given["deadline"] = instant(parameters.deadline)

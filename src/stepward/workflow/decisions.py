@@ -1,4 +1,4 @@
-"""What goes into and comes out of the workflow engine: history in, decisions out; no clock, no I/O."""
+"""Input and output of the workflow engine: history in, decisions out; no clock, no I/O."""
 
 from __future__ import annotations
 

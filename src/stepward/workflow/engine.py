@@ -98,7 +98,7 @@ class Execution:
             self._advance()
 
     def take(self) -> Decisions:
-        """What was decided since last asked."""
+        """The decisions since the last call."""
         return self._run.ledger.take(self._run.ended)
 
     def discard(self) -> None:

@@ -31,7 +31,7 @@ REMEDY = "serve the code that fits the record; changed code needs patched(…) o
 
 
 class Run:
-    """What is asked for, waited for and recorded; ``replaying`` while recorded outcomes come again."""
+    """The run's requests, waits and records; ``replaying`` while recorded outcomes are delivered again."""
 
     __slots__ = (
         "_max_steps",

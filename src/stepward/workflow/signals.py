@@ -26,7 +26,7 @@ class Wait(NamedTuple):
 
 
 class Signals:
-    """What came and what is waited for; each act is short, however many there are of both."""
+    """Signals that were received or are waited for; each operation takes constant time."""
 
     __slots__ = ("_names", "_queues", "_ready", "_waits")
 
@@ -74,7 +74,7 @@ class Signals:
         return None
 
     def withdraw(self, key: str) -> None:
-        """Nothing waits under ``key`` any more."""
+        """Ends the wait under ``key``."""
         wait = self._waits.pop(key, None)
         if wait is None:
             return

@@ -76,7 +76,7 @@ class Breaker:
         return True
 
     def open(self, asks_at: float) -> None:
-        """Nothing passes until then."""
+        """Lets no call pass until the instant ``asks_at``."""
         self.state = BreakerState.OPEN
         self._asks_at = asks_at
 

@@ -1,4 +1,4 @@
-"""What stands between an Agent's calls and its service: breaker, rate limit and retry budget."""
+"""The gate between an Agent's calls and its service: breaker, rate limit and retry budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Gate:
         self._closed = asyncio.Event()
         self._closed.set()
         self._rated: dict[asyncio.Future[bool], None] = {}
-        """Who waits for a token that is theirs already, in order."""
+        """Calls that already have a token and wait for its time, in order."""
         self._shut: list[Callable[[], None]] = []
         self.is_open = self._bucket is None
         """Whether every call passes at once."""

@@ -1,4 +1,4 @@
-"""What is said with the directive of a batch, checked before anything is kept."""
+"""The parameters of a batch's directive, checked before anything is stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FITTING = {
     BatchVerb.RESUBMIT: frozenset({"step", "input", "doubt", "later", "complete_by", "priority"}),
     BatchVerb.MARK_DONE: frozenset({"step", "result", "later", "complete_by", "priority"}),
 }
-"""What may be said with each directive; with the others nothing."""
+"""The parameters that each directive takes; other directives take none."""
 
 
 def parameters_of(

@@ -27,7 +27,7 @@ CONFIRMED = frozenset({BatchVerb.RESUBMIT, BatchVerb.MARK_DONE, BatchVerb.UNDO, 
 
 
 class BatchOrder(Struct, frozen=True, kw_only=True):
-    """What is asked for."""
+    """The request of a batch: directive, filter and parameters."""
 
     verb: BatchVerb
     where: str
@@ -53,7 +53,7 @@ class SampledTask(Struct, frozen=True, kw_only=True):
     workflow: str
     state: TaskState
     refusal: str | None
-    """Why it would refuse; None if it would not."""
+    """The reason for which the task would refuse; None if it would not."""
 
 
 class BatchPreview(Struct, frozen=True, kw_only=True):

@@ -111,7 +111,7 @@ def reason(value: str | None) -> str | None:
 
 
 def person(value: str | None) -> str | None:
-    """Who acts, for the audit."""
+    """The actor in the audit."""
     return _short_text(value, "by")
 
 
@@ -217,7 +217,7 @@ def _short_text(value: str | None, what: str) -> str | None:
 
 
 def _check_text(value: object, what: str) -> None:
-    """The one rule for every text that comes in: short, and nothing that a database or a terminal stumbles over."""
+    """Checks a text from outside: short, and without characters that a database or a terminal cannot take."""
     if not isinstance(value, str) or not 0 < len(value) <= LABEL_LENGTH:
         raise Refused(f"{what}: expected 1 to {LABEL_LENGTH} characters, found {shown(value)}; give a short text")
     if UNPRINTABLE.search(value):

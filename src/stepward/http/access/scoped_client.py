@@ -200,7 +200,7 @@ class ScopedClient:
         return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
 
     async def all_audits(self, limit: int) -> list[Audit]:
-        """Who did what, newest first. Raises HttpRefusal for a principal with a scope."""
+        """The audit of all tasks, newest first. Raises HttpRefusal for a principal with a scope."""
         acts = await self.unscoped.audits(limit=limit)
         await self._note_list("audit", acts)
         return acts if self.principal.payloads else [hidden_audit(act) for act in acts]

@@ -25,7 +25,7 @@ Where = Annotated[str, Meta(min_length=1, max_length=LONGEST_FILTER)]
 
 
 class BatchAct(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is asked of every task that the filter finds, within the principal's scope."""
+    """The act on every task that the filter finds within the principal's scope."""
 
     verb: BatchVerb
     where: Where

@@ -1,4 +1,4 @@
-"""Who may ask an Agent for how much: its room, divided between the live Schedulers by what they ask for."""
+"""Fair shares of an Agent's capacity: divided between the live Schedulers by their demand."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ LONGEST_LOOK = 10.0
 """Time between two looks counts for no more: a clock was stepped then, or this process stopped."""
 NO_ROOM = Room(0)
 BacklogKey = tuple[str, int, str]
-"""Who holds a place, or waits for one: task, run and key of a step."""
+"""A step that holds a place in a window or waits for one: task, run and key."""
 Key = str | None
 """What tasks are kept fair between; None is a key like any other."""
 
@@ -30,7 +30,7 @@ class Window:
 
     def __init__(self, room: Room) -> None:
         self.share = self.capacity = room.requests
-        """What is ours of the Agent's room, and how far the window has opened to that."""
+        """This Scheduler's share of the Agent's capacity, and how far the window has opened to it."""
         self.is_barred = room.is_barred
         self._was_open = self.capacity > 0
         self.taken: set[BacklogKey] = set()
@@ -183,7 +183,7 @@ class Backlog:
         self._rings: dict[int, OrderedDict[Key, OrderedDict[BacklogKey, None]]] = {}
         """By priority the keys that wait, whose turn is next first; each with its steps, first come first."""
         self.lines: dict[BacklogKey, tuple[int, Key]] = {}
-        """Who waits, at which priority and under which key."""
+        """The waiting steps, each with its priority and fairness key."""
 
     def __len__(self) -> int:
         return len(self.lines)

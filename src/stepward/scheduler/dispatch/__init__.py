@@ -1,1 +1,1 @@
-"""What leaves a Scheduler after its commit: requests to Agents, and local steps."""
+"""Dispatch after a Scheduler's commit: requests to Agents, and local steps."""

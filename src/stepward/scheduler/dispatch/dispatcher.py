@@ -48,7 +48,7 @@ class StepStarts:
 
     @contextlib.contextmanager
     def committing(self) -> Iterator[list[Started]]:
-        """What was started so far, while its commit is under way; what starts meanwhile waits for its own."""
+        """The steps started so far, while their commit runs; steps that start meanwhile wait for their own commit."""
         self._committing, self._started = self._started, []
         try:
             yield self._committing

@@ -23,7 +23,7 @@ LONG_PAST = 0.0
 
 
 class Fate(Enum):
-    """What becomes of a request that could not leave when it was to."""
+    """The result for a request that could not be published in time."""
 
     LEAVE = auto()
     WAIT = auto()
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 class SendQueue:
-    """What is to leave for one Agent, in order."""
+    """The requests to be published to one Agent, in order."""
 
     __slots__ = ("failures", "probe", "requests", "revoked", "task")
 
@@ -97,7 +97,7 @@ class Publisher:
             self._go(step.agent, lane)
 
     def waiting(self, agent: str) -> Sequence[Request]:
-        """What has not left for the Agent yet, other than what is just leaving."""
+        """The requests that were not published to the Agent yet, without those that are being published."""
         return self._lane(agent).requests
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""What comes in for tasks in memory: replies, instants that are due, room for steps that wait."""
+"""Input for tasks in memory: replies, instants that are due, windows for waiting steps."""
 
 from __future__ import annotations
 

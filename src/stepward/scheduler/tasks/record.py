@@ -26,7 +26,7 @@ def taken_up(active: ActiveTask, history: History, now: float) -> list[Step]:
 
 
 def _live(active: ActiveTask, steps: list[Step]) -> list[Step]:
-    """What repairs set aside is kept, and is no part of what is replayed; nor are the undos of it."""
+    """The steps that are replayed: without those that repairs set aside, and without their undos."""
     active.set_aside = [step for step in steps if step.set_aside_at is not None]
     if not active.set_aside:
         return steps
@@ -35,7 +35,7 @@ def _live(active: ActiveTask, steps: list[Step]) -> list[Step]:
 
 
 def _reached(active: ActiveTask, steps: list[Step]) -> list[Step]:
-    """What is planned and nothing more is no history."""
+    """The steps without those that are only planned, which are no history."""
     planned = {(step.run, step.key) for step in steps if is_planned(step)}
     if not planned:
         return steps

@@ -1,7 +1,7 @@
-"""What is said on a caller's connection, apart from how its driver says it.
+"""Dialogues: statements on a caller's connection, independent of its driver.
 
-A dialogue is a generator: it yields what it asks, and is sent the rows or has thrown into it what the driver raised.
-So the same code serves drivers that block, in the thread that calls, and drivers that are awaited.
+A dialogue is a generator: it yields statements, and receives the rows or the driver's exception. So the same code
+serves drivers that block, in the calling thread, and drivers that are awaited.
 """
 
 from __future__ import annotations

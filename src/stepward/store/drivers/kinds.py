@@ -30,6 +30,6 @@ def recognised(connection: object) -> ExternalConnection | None:
 
 
 def name_of(connection: object) -> str:
-    """What was given, for messages."""
+    """The type of the connection that was given, for messages."""
     kind = type(connection)
     return f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}".removeprefix("builtins.")

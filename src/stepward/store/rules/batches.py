@@ -100,7 +100,7 @@ def succeeded(batch: Batch) -> Batch:
 
 
 def directive_of(batch: Batch, now: float) -> Directive:
-    """What is asked of one of its tasks now."""
+    """The directive for the batch's next tasks."""
     said = batch.parameters
     deadline = said.deadline if said.complete_seconds is None else now + said.complete_seconds
     return Directive(

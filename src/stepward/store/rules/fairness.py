@@ -1,4 +1,4 @@
-"""Whose turn it is: within a priority the fairness keys take turns, from claim to claim of one Scheduler."""
+"""Fairness: within a priority the fairness keys take turns, from claim to claim of one Scheduler."""
 
 from __future__ import annotations
 

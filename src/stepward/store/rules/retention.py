@@ -30,6 +30,6 @@ def purge_batch(found: Sequence[Any]) -> list[Outlived]:
 
 
 def prunable_acts(acts: Sequence[AuditedAct], before: float) -> Sequence[AuditedAct]:
-    """Those at the beginning that are older than ``before``; none if they tell of nothing but pruning."""
+    """The first acts that are older than ``before``; none if they only record pruning."""
     old = list(takewhile(lambda act: act.audit.at < before, acts))
     return old if any(act.audit.act != PRUNED for act in old) else []

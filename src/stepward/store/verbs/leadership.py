@@ -10,7 +10,7 @@ from stepward.store.verbs.engine import VerbEngine
 
 
 class Seat(NamedTuple):
-    """Who leads, in which term, until when."""
+    """The leading instance, its term, and the end of its lease."""
 
     instance: str
     term: int

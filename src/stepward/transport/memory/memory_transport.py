@@ -14,7 +14,7 @@ NEVER = float("inf")
 
 
 class MemoryQueue:
-    """What stands in a queue, and what was taken from it and not yet settled."""
+    """The messages of a queue, waiting or taken and not settled."""
 
     def __init__(self) -> None:
         self.taken: dict[int, tuple[AgentMessage, float]] = {}
@@ -175,7 +175,7 @@ class MemoryTransport:
             listener(task, run, key)
 
     async def remind(self, queue: str) -> None:
-        """Nothing that was revoked waits."""
+        """Does nothing: revoked requests do not wait."""
 
     def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
         listeners = self._listeners.setdefault(queue, [])
@@ -183,14 +183,14 @@ class MemoryTransport:
         return lambda: listeners.remove(listener)
 
     def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """Nothing is lost but with the process."""
+        """Calls no listener: messages are lost only with the process."""
         return lambda: None
 
     def expect(self, queue: str) -> None:
         """These queues always work."""
 
     def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        """Nothing is announced: all Agents are in this process."""
+        """Calls no listener: all Agents are in this process."""
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:

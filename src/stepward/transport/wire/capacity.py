@@ -25,7 +25,7 @@ class Capacity(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", ta
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: Text
-    """A new one for each announcement."""
+    """A random id for each announcement."""
     source: Annotated[str, Meta(pattern=r"^/stepward/[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._:@-]{1,100}$")]
     """The process: ``/stepward/orders/`` and a suffix that no other process ever has."""
     subject: Annotated[str, Meta(pattern=r"^agents\.[A-Za-z0-9_-]{1,100}$")]

@@ -16,7 +16,7 @@ class Loss(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", tag="s
     specversion: Literal["1.0"]
     """The version of CloudEvents."""
     id: str
-    """A new one for each loss."""
+    """A random id for each loss."""
     source: str
     """The application: ``/stepward/orders``."""
     subject: str

@@ -48,5 +48,5 @@ class OwnRevocations:
             del steps[next(iter(steps))]
 
     def of(self, queue: str) -> Sequence[tuple[RevokedStep, int]]:
-        """Those of a queue, the oldest first."""
+        """The revocations of a queue, the oldest first."""
         return list(self._steps.get(queue, {}).items())

@@ -187,7 +187,7 @@ def join(events: Sequence[bytes]) -> bytes:
 
 
 def _reason(expected: str, error: Exception) -> str:
-    """Why it cannot be read, cut to a bounded length: an error may quote the whole input."""
+    """The reason why it cannot be read, cut to a bounded length: an error may quote the whole input."""
     return f"expected {expected}, found {cause(error)}"[:LONGEST_REASON]
 
 

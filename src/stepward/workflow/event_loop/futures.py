@@ -75,7 +75,7 @@ def begin_counting() -> None:
 
 
 def end_counting() -> None:
-    """It is driven no more."""
+    """Ends what ``begin_counting`` began: a workflow is no longer driven."""
     global _driven  # noqa: PLW0603
     _driven -= 1
     if _driven == 0:

@@ -281,4 +281,4 @@ RUN = WorkflowLoop._run.__code__
 
 
 def _leave_generator(generator: AsyncGenerator[Any, Any]) -> None:
-    """Nothing closes a dropped generator but the end of its execution."""
+    """Leaves a dropped generator open: only the end of its execution closes it."""

@@ -11,7 +11,7 @@ from stepward.workflow.pipeline.stages import From, Given
 
 
 class Flow:
-    """What is done and what is missing; after the first failure nothing new starts, what is under way may end."""
+    """Finished and missing stages; after the first failure no stage starts, and running ones may end."""
 
     def __init__(self, stages: Mapping[str, Placed], given: Mapping[str, Any]) -> None:
         self._stages = stages

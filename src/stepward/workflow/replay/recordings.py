@@ -39,7 +39,7 @@ class Recordings:
         self._by_number = {step.number: step for step in steps if step.input != NO_INPUT}
         delivered = [step for step in steps if step.ordinal is not None and step.state in DELIVERED]
         self._deliveries = sorted(delivered, key=attrgetter("ordinal"), reverse=True)
-        """What is still to be delivered again; the next one is the last."""
+        """The deliveries that remain, the next one last."""
         self._targets: dict[str, CommandTarget] = {}
         self._awaited: list[tuple[Step, asyncio.Future[bytes]]] = []
         """Steps that were never delivered, with what the code waits by."""

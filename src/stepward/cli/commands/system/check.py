@@ -47,7 +47,7 @@ class Findings(Struct, kw_only=True):
     problems: list[str] = []
     warnings: list[str] = []
     versions: list[str] = []
-    """What is left of the tasks of older versions in APP."""
+    """Lines about tasks of older versions of APP's workflows that have not ended."""
     now: float = 0.0
     code: int = DONE
 

@@ -44,7 +44,7 @@ WATCH = click.option("--watch", is_flag=True, help="Follow it until it ends.")
 
 
 def _act_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What may be said with the act; the same for every task."""
+    """Adds the options of the act, which are the same for every task."""
     for option in (
         click.option("--priority", type=int, metavar="N", help="The tasks' priority from then on, 0 to 9."),
         click.option("--complete-by", metavar="D", help="A new end: 15m from the act on each task, or an instant."),

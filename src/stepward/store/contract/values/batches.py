@@ -33,7 +33,7 @@ BATCH_ENDS = frozenset({BatchState.STOPPED, BatchState.DONE})
 
 
 class BatchParameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is said with the directive, the same for every task; see ``Directive``."""
+    """The directive's parameters, the same for every task; see ``Directive``."""
 
     step: str | None = None
     input: str | None = None

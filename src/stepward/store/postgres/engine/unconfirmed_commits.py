@@ -1,4 +1,4 @@
-"""What is in doubt since an answer to a commit was lost."""
+"""Rows whose state is unknown since the answer to a commit was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong on a caller's connection, in Stepward's words: one clear line that says what to do."""
+"""Errors on a caller's connection in Stepward's terms: one clear line that says what to do."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def _columns(record: type[msgspec.Struct]) -> str:
 
 
 def _values(record: type[msgspec.Struct]) -> str:
-    """What is inserted of it."""
+    """The columns and values that are inserted of a record."""
     return ", ".join(
         f"decode(v.{name}, 'base64')" if _type(record, name) == "bytea" else f"v.{name}"
         for name in record.__struct_fields__

@@ -1,1 +1,1 @@
-"""What runs with every step, written for PostgreSQL alone: claiming, turns, messages, transactions."""
+"""The hot paths, which run with every step, for PostgreSQL: claiming, turns, messages, transactions."""

@@ -51,7 +51,7 @@ class ProxyHolder:
 
 
 class ConnectionProxy(cast("Any", PoolConnectionProxy)):  # type: ignore[misc]  # its stubs hide the arguments
-    """What is lent; it notes a use that no statement undoes."""
+    """The connection that an application is lent; it records uses that no statement reverts."""
 
     __slots__ = ("_stepwards",)
 

@@ -36,7 +36,7 @@ class GapLook(NamedTuple):
     """The last numbers that it was given since."""
 
     def new(self, numbers: Sequence[int]) -> list[int]:
-        """Those that the reader has not been given."""
+        """The numbers that the reader has not been given."""
         given = frozenset(self.given)
         return [number for number in numbers if number not in given]
 

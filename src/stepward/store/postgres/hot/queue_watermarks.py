@@ -40,7 +40,7 @@ BOTTOM = Watermark(0, 0.0)
 
 @dataclass(slots=True)
 class QueueWatermark:
-    """What is known of one queue: its watermark, the next one, and whose end that one waits for."""
+    """The state of one queue: its watermark, the next one, and the transactions that the next one waits for."""
 
     since: float
     watermark: Watermark = BOTTOM

@@ -1,4 +1,4 @@
-"""Whose store stands in a database, asked without changing or making anything."""
+"""The identity of the store in a database, read without changing or creating anything."""
 
 from __future__ import annotations
 

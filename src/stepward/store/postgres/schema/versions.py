@@ -1,4 +1,4 @@
-"""Whose schema it is, and the way from older tables to today's: numbered migrations, forward only."""
+"""The schema's owner and version, and its numbered, forward-only migrations."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ async def standing(connection: Connection, found: Identity) -> SchemaState:
 
 
 async def identity(connection: Connection, place: str) -> Identity | None:
-    """Whose store the schema holds; None if it holds none. Raises StoreUnusable for that of a newer program."""
+    """The identity of the store in the schema; None if it holds none. Raises StoreUnusable for that of a newer
+    program."""
     if await connection.row("schema.find_meta", connection.schema) is None:
         return None
     meta = dict(map(tuple, await connection.rows("schema.read_meta")))
@@ -133,7 +134,7 @@ def new(schema: str) -> str:
 
 
 def parts_after(stands: SchemaState) -> list[MigrationPart]:
-    """What is missing of a store that stands there."""
+    """The migration parts that a store in that state lacks."""
     found = []
     for version, text in migrations():
         texts = _divided(text)

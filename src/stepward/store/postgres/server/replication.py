@@ -7,7 +7,7 @@ from stepward.store.postgres.engine.connection import Connection
 
 
 async def standbys(connection: Connection) -> list[Standby] | None:
-    """Those that are attached; None if the user may not see how they are."""
+    """The attached standbys; None if the user may not see their state."""
     found = await connection.rows("replication.standbys")
     if any(state is None for _, state, _, _ in found):
         return None

@@ -36,7 +36,7 @@ class ChainBreak(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """What was done there, as far as the chain shows it."""
+        """The change at that place, as far as the chain shows it."""
         if self.number == self.after + 1:
             return f"number {self.number} was changed, or {self.after} before it"
         return f"number {self.number} was changed, or acts between {self.after} and it were removed"

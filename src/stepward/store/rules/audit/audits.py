@@ -21,7 +21,7 @@ from stepward.store.contract import (
 from stepward.store.rules.supervision import ACTOR
 
 MENDED = "stepward"
-"""Who has seen to the alerts of a task that is mended, for the audit."""
+"""The actor in the audit that acknowledges the alerts of a repaired task."""
 BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
 """Kinds of alerts that stay open when their task continues: they need an operator, or an instance that serves."""
 

@@ -93,7 +93,8 @@ class CompletionRefusals(msgspec.Struct, frozen=True):
 
 
 def principal(task: Task | None, refused: Refusal) -> str:
-    """Whose a refused completion is: the task's, if the token proves it; else that of all who prove nothing."""
+    """The account of a refused completion: the task, if the token proves it; else one that all unproven tokens
+    share."""
     return "" if task is None or refused.reason in UNPROVEN else task.uid
 
 
@@ -109,7 +110,7 @@ def many_refused(completion: Completion, now: float, before: bytes = b"{}") -> A
 
 
 def audit(completion: Completion, task: Task | None, refused: Refusal | None) -> Audit:
-    """Who finished what, or tried to."""
+    """The audit of a completion or of a refused one."""
     after = StepState.COMPLETED if completion.error is None else StepState.FAILED
     details = {"run": completion.run, "attempt": completion.attempt}
     return Audit(

@@ -52,7 +52,7 @@ class Expiry:
     async def _look(
         self, place: ExpiryCursor, now: float, limit: int
     ) -> tuple[dict[ExpiryCursor, ExpiredStep], ExpiryCursor, bool]:
-        """What can be decided on of the steps behind a place, where to go on, and whether that was the end."""
+        """The decidable steps after a position, the position to continue at, and whether it was the end."""
         seen = await self._see(place, now, limit)
         behind = seen[-1][0] if seen else place
         return {where: step for where, step in seen if step is not None}, behind, len(seen) < limit

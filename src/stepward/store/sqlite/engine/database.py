@@ -40,7 +40,7 @@ class Database:
         self._second_used = asyncio.Lock()
         self._reader: BesideReader | None = None
         self._turn: asyncio.Lock | None = None
-        """Whose turn it is to write, among all that write to this file on this event loop."""
+        """The lock of writers to this file on this event loop."""
         self._version = 0
 
     @property

@@ -1,4 +1,4 @@
-"""Whose store a file is, asked without changing or making anything."""
+"""The identity of the store in a file, read without changing or creating anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose file it is, and the way from older tables to today's: numbered migrations, forward only."""
+"""The file's owner and version, and its numbered, forward-only migrations."""
 
 from __future__ import annotations
 

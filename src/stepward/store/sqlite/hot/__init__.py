@@ -1,1 +1,1 @@
-"""What runs with every step, written for SQLite alone: claiming, turns, messages, transactions."""
+"""The hot paths, which run with every step, for SQLite: claiming, turns, messages, transactions."""

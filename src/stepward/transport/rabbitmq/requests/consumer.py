@@ -148,7 +148,8 @@ class RabbitSource:
                 await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
 
     def _ours(self, handles: Sequence[RabbitHandle]) -> Iterator[RabbitHandle]:
-        """Those that are still unacknowledged at the broker: deliveries of a closed channel have been returned."""
+        """The handles that are still unacknowledged at the broker: deliveries of a closed channel have been
+        returned."""
         for handle in handles:
             if handle in self._unsettled:
                 self._unsettled.remove(handle)
