@@ -24,7 +24,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 )
 AXE = Path(__file__).parents[2] / "build/npm/node_modules/axe-core/axe.min.js"
-PATHS = ("/", "/tasks", "/tasks/order-1", "/agents", "/alerts", "/instances", "/audit", "/settings")
+PATHS = ("/", "/tasks", "/tasks/order-1", "/batches", "/agents", "/alerts", "/instances", "/audit", "/settings")
 
 # A bound, not a wait: a busy machine is slow.
 expect.set_options(timeout=20_000)
@@ -86,6 +86,25 @@ async def test_from_an_alert_to_its_cause_and_to_the_repair(
     await page.get_by_label("Why payment is suspended").fill("the bank moves")
     await page.get_by_role("button", name="Suspend payment").click()
     await expect(page.get_by_role("button", name="Resume payment")).to_be_visible()
+    await page.close()
+
+
+async def test_all_that_match_a_filter_are_resubmitted_while_an_operator_watches(
+    browser: Browser, address: str, client: Client, failed: TaskHandle
+) -> None:
+    page = await opened(browser, f"{address}/tasks")
+    await page.locator("#filter").fill("error.type = 'StepFailed' and state = 'error'")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Resubmit all…").click()
+    await expect(page.locator("h1")).to_have_text("Resubmit 1 task?")
+    await page.get_by_label("Tasks a second").fill("20")
+    await page.get_by_label("Reason").fill("the bank is mended")
+    await page.get_by_label("Type 1 to confirm").fill("1")
+    await page.get_by_role("button", name="Resubmit 1 task").click()
+    await expect(page.locator("#progress")).to_contain_text("1 done, 0 refused")
+    await expect(page.locator("#head")).to_contain_text("done")
+    await page.goto(f"{address}/batches")
+    await expect(page.locator("#batches")).to_contain_text("Resubmit")
     await page.close()
 
 

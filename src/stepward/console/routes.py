@@ -9,10 +9,11 @@ from litestar import Router
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from stepward.console.acts import bulk, system, task
+from stepward.console.acts import batches, bulk, system, task
 from stepward.console.form_tokens import FormGuard
 from stepward.console.live_updates import live
 from stepward.console.page_frame import Console
+from stepward.console.pages import batches as batch_pages
 from stepward.console.pages import errors, lists, overview, task_list
 from stepward.console.pages import task as task_pages
 from stepward.console.rendering import make_templates
@@ -39,6 +40,11 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             lists.instances_page,
             lists.audit_page,
             lists.settings_page,
+            batch_pages.batches_page,
+            batch_pages.batch_page,
+            batches.batch_preview,
+            batches.batch_start,
+            batches.batch_act,
             bulk.bulk_preview,
             bulk.bulk_act,
             task.task_act,

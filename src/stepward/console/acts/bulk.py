@@ -60,6 +60,7 @@ async def bulk_preview(request: PageRequest, client: RequestClient, console: Sha
         "able": able,
         "is_done": False,
         "is_typed": verb in TYPED,
+        "still": True,
     }
     return await console.page(request, client, "bulk.html", values)
 
@@ -73,7 +74,7 @@ async def bulk_act(request: PageRequest, client: RequestClient, console: SharedC
         form.check_typed(str(len(ids)))
     lines = [await _done(client, id, verb, form.text(f"version:{id}")) for id in ids]
     console.forget()
-    values = {"verb": verb, "lines": lines, "able": [], "is_done": True, "is_typed": False}
+    values = {"verb": verb, "lines": lines, "able": [], "is_done": True, "is_typed": False, "still": True}
     return await console.page(request, client, "bulk.html", values)
 
 

@@ -35,6 +35,8 @@
     }, Math.max(0, mayAt - performance.now()));
   }
   async function refresh() {
+    // The answer to a form is not at its address.
+    if ("still" in document.body.dataset) return;
     const answer = await fetch(location.href, { headers: { accept: "text/html" }, credentials: "same-origin" });
     if (!answer.ok) return;
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
