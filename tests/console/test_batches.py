@@ -104,9 +104,10 @@ async def test_who_may_not_act_is_offered_nothing(
 async def test_what_is_shown_of_a_batch_is_escaped(
     local: httpx.AsyncClient, client: Client, failed: TaskHandle, path: str
 ) -> None:
-    quoted = "".join(each for each in EVIL if each.isprintable()).replace("'", "''")
+    evil = "".join(each for each in EVIL if each.isprintable())
+    quoted = evil.replace("'", "''")
     found = await client.batches.preview("suspend", f"attr.a = '{quoted}' or created <= now")
-    batch = await client.batches.start(found, rate=0.01, reason=EVIL)
+    batch = await client.batches.start(found, rate=0.01, reason=evil)
     page = (await local.get(path.format(id=batch.id))).text
     assert "<script>alert(1)" not in page
     assert "<img src=x" not in page

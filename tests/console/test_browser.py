@@ -98,7 +98,7 @@ async def test_all_that_match_a_filter_are_resubmitted_while_an_operator_watches
     await page.get_by_role("button", name="Resubmit all…").click()
     await expect(page.locator("h1")).to_have_text("Resubmit 1 task?")
     await page.get_by_label("Tasks a second").fill("20")
-    await page.get_by_label("Reason").fill("the bank is mended")
+    await page.get_by_label("Why, for the audit").fill("the bank is mended")
     await page.get_by_label("Type 1 to confirm").fill("1")
     await page.get_by_role("button", name="Resubmit 1 task").click()
     await expect(page.locator("#progress")).to_contain_text("1 done, 0 refused")

@@ -17,6 +17,7 @@ from stepward.client.batches.preview import (
 )
 from stepward.client.dry_run import refusal
 from stepward.client.handle import UNSET
+from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
@@ -30,7 +31,6 @@ SAMPLE = 10
 """Tasks of a preview."""
 MOST_RATE = 1_000.0
 LEAST_RATE = 0.01
-LONGEST_REASON = 500
 NO_LABELS: Mapping[str, str] = {}
 NOTHING_SAID: Mapping[str, Any] = {
     **dict.fromkeys(("step", "doubt", "later", "complete_by", "priority")),
@@ -93,8 +93,6 @@ async def start_order(client: BatchClient, order: BatchOrder, token: str, *, rat
     now = store.now()
     count = read_preview_token(token, order, await _key(store), now)
     _condition(order, count.as_of)
-    if reason is not None and not 0 < len(reason) <= LONGEST_REASON:
-        raise Refused(f"reason: expected 1 to {LONGEST_REASON} characters, found {len(reason)}; shorten it")
     batch = Batch(
         id=Environment().new_uid(),
         verb=order.verb,
@@ -103,7 +101,7 @@ async def start_order(client: BatchClient, order: BatchOrder, token: str, *, rat
         labels=order.labels,
         parameters=order.parameters,
         actor=order.actor,
-        reason=reason,
+        reason=validation.reason(reason),
         rate=checked_rate(rate),
         as_of=count.as_of,
         matched=count.number,

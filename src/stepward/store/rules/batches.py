@@ -114,6 +114,7 @@ def directive_of(batch: Batch, now: float) -> Directive:
         deadline=deadline,
         priority=said.priority,
         batch=batch.id,
+        reason=batch.reason,
     )
 
 
