@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.scratch import write_in_memory
+from tests.shortcuts import BY_MIGRATIONS, copy_for, copy_new_stores, skip_own_settings
 from tests.store.postgres.server import SERVERS, Servers
 
 SHARED = ("rabbitmq", "nats3", "pairs")
@@ -23,6 +24,8 @@ NEEDS_SERVERS = re.compile(r"\bmark\.servers\b|\bserved\b")
 """What a module, or the conftest.py beside it, says if it has tests of the second tier."""
 
 write_in_memory()
+copy_new_stores()
+skip_own_settings()
 
 _at_work: list[pytest.Item] = []
 """The test that runs."""
@@ -64,6 +67,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     _at_work[:] = [item]
+    copy_for(by_migrations=item.get_closest_marker(BY_MIGRATIONS) is not None)
     return (yield)
 
 

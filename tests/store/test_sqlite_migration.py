@@ -16,6 +16,8 @@ from stepward.store.sqlite.engine.schema import APPLICATION_ID, migrations
 from tests.store.conformance.world import DONE, SERVED, START, end, finish, move, read, read_step, scheduler
 from tests.store.places import execute, opened
 
+pytestmark = pytest.mark.by_migrations
+
 COLUMNS = """select t.name, c.name, c.type, c."notnull", c.dflt_value, c.pk
     from sqlite_schema as t cross join pragma_table_xinfo(t.name) as c where t.type = 'table' order by t.name, c.cid"""
 INDEXES = "select name, sql from sqlite_schema where type = 'index' order by name"

@@ -15,6 +15,8 @@ from stepward.store.sqlite.engine.schema import migrations
 from tests.store.listing import listed
 from tests.store.places import environment, execute, opened, sqlite
 
+pytestmark = pytest.mark.by_migrations
+
 NOBODY = 65534
 
 
