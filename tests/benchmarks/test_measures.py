@@ -109,7 +109,7 @@ async def test_orders_are_accepted(place: Place) -> None:
     assert (await queues.accepting(place, orders=20))["orders_per_s"] > 0
 
 
-async def test_all_that_is_told_is_read(place: Place) -> None:
+async def test_every_output_line_is_read(place: Place) -> None:
     assert (await queues.telling(place, rounds=1, tasks=10))["telling_to_silent"] > 0
 
 

@@ -17,7 +17,7 @@ async def test_the_better_of_its_ways_counts() -> None:
         assert await peer.queued_tasks(1) == 100.0
 
 
-async def test_one_that_ends_is_told() -> None:
+async def test_a_program_that_ends_is_reported() -> None:
     with pytest.raises(RuntimeError, match="expected an answer to ten, found that it ended"):
         async with hired([sys.executable, "-c", ""]) as peer:
             await peer.ten_step_tasks(1, 1)

@@ -334,7 +334,7 @@ class RefusedQueues:
         return [QueuedMessage(1, body("a", 1), 0)]
 
 
-async def test_a_reader_is_told_of_a_refusal_that_lasts_and_may_go_on() -> None:
+async def test_a_lasting_refusal_is_raised_at_the_reader_which_may_continue() -> None:
     began_at = asyncio.get_running_loop().time()
     queues: Any = RefusedQueues(int(REFUSED_SECONDS / PAUSE) + 1)
     events = StatusEvents(queues, QUEUE)

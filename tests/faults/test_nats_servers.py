@@ -66,7 +66,7 @@ async def test_a_server_that_crashes_under_load_costs_time_alone(own_node: NatsN
         await world.settled()
 
 
-async def test_a_server_that_lost_everything_is_told_again(own_node: NatsNode, tmp_path: Path) -> None:
+async def test_a_server_that_lost_everything_gets_the_requests_again(own_node: NatsNode, tmp_path: Path) -> None:
     """Row 27: what it had confirmed is asked for again long before anybody's complete-by."""
     await lost_while_they_stand(tmp_path, own_node.address, lambda _: asyncio.to_thread(own_node.wipe))
 

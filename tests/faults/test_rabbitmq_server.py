@@ -41,7 +41,7 @@ async def test_a_server_that_crashes_under_load_costs_time_alone(rabbit: RabbitS
         await world.settled()
 
 
-async def test_a_server_that_lost_everything_is_told_again(rabbit: RabbitServer, tmp_path: Path) -> None:
+async def test_a_server_that_lost_everything_gets_the_requests_again(rabbit: RabbitServer, tmp_path: Path) -> None:
     """Row 27."""
     world = await lost_while_they_stand(tmp_path, rabbit.address, lambda _: asyncio.to_thread(rabbit.wipe))
     assert None in {each["queue"] for each in world.told("transport.messages_lost")}

@@ -120,7 +120,7 @@ async def test_a_task_out_of_scope_is_an_unknown_one_on_every_route(
     assert found == {}
 
 
-async def test_what_is_out_of_scope_is_told_like_what_is_not_there(
+async def test_a_task_out_of_scope_is_answered_like_an_unknown_id(
     client: Client, remote: httpx.AsyncClient, task: None
 ) -> None:
     headers = bearer(await token_for(client, "ci", "viewer", workflows=["other"]))

@@ -30,7 +30,7 @@ async def test_a_submission_is_accepted_with_its_place(local: httpx.AsyncClient)
     assert (again.status_code, again.json()["uid"]) == (202, answer.json()["uid"])
 
 
-async def test_whoever_prefers_to_wait_is_given_the_result(local: httpx.AsyncClient) -> None:
+async def test_with_prefer_wait_the_result_is_returned(local: httpx.AsyncClient) -> None:
     body = {"workflow": "greet", "arguments": ["Ada"]}
     answer = await local.post("/api/v1/tasks", json=body, headers={"Prefer": "wait=20"})
     assert (answer.status_code, answer.headers["preference-applied"]) == (200, "wait=20")
@@ -174,7 +174,7 @@ async def test_a_filter_finds_tasks_and_a_bad_one_is_a_problem(client: Client, l
     assert "character 1: expected a field, found 'stat'" in refused.text
 
 
-async def test_status_events_are_told_until_the_task_ends(client: Client, local: httpx.AsyncClient) -> None:
+async def test_status_events_are_sent_until_the_task_ends(client: Client, local: httpx.AsyncClient) -> None:
     await client.submit(approval, id="order-1")
     await in_state(local, "order-1", "waiting")
     following = asyncio.create_task(local.get("/api/v1/tasks/order-1/events"))

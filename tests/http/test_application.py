@@ -7,7 +7,7 @@ from stepward import App
 from .conftest import caller, greet
 
 
-async def test_health_is_told_to_everybody(app: App) -> None:
+async def test_health_needs_no_sign_in(app: App) -> None:
     async with caller(app.asgi()) as client:
         assert (await client.get("/livez")).text == "live"
         assert (await client.get("/readyz")).text == "ready"

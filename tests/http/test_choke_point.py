@@ -23,20 +23,20 @@ ODD_PATHS = (
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "POST", "TRACE"])
 @pytest.mark.parametrize("path", ODD_PATHS)
-async def test_whoever_does_not_say_who_asks_is_refused_on_every_path(app: App, method: str, path: str) -> None:
+async def test_an_unauthenticated_request_is_refused_on_every_path(app: App, method: str, path: str) -> None:
     async with caller(app.asgi()) as client:
         assert (await client.request(method, path)).status_code == 401
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:8321", ""])
-async def test_a_name_that_is_not_of_loopback_is_refused_where_everybody_is_an_admin(
+async def test_a_name_that_is_not_of_loopback_is_refused_where_every_local_user_is_an_admin(
     local: httpx.AsyncClient, host: str
 ) -> None:
     assert (await local.get("/api/v1/tasks", headers={"Host": host})).status_code == 421
 
 
 @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
-async def test_whoever_comes_through_a_proxy_is_no_local_admin(local: httpx.AsyncClient, header: str) -> None:
+async def test_a_request_through_a_proxy_is_no_local_admins(local: httpx.AsyncClient, header: str) -> None:
     assert (await local.get("/api/v1/tasks", headers={header: "10.0.0.1"})).status_code == 401
 
 

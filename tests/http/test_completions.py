@@ -54,7 +54,7 @@ async def test_a_step_is_finished_from_outside(app: App, client: Client, token: 
     assert await client.task("order-1").result(timeout=30) == "yes"
 
 
-async def test_a_token_of_a_task_out_of_scope_is_told_like_no_token(
+async def test_a_token_of_a_task_out_of_scope_is_refused_like_an_invalid_token(
     client: Client, token: str, remote: httpx.AsyncClient, minted: Minted
 ) -> None:
     headers = await minted("operator", workflows=["other"])

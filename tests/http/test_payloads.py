@@ -54,7 +54,7 @@ async def test_no_read_shows_a_payload_to_who_may_not_see_it(
     assert CANARY in (await remote.get("/api/v1/alerts?open_only=false", headers=shown)).text
 
 
-async def test_whoever_is_shown_payloads_is_in_the_audit_once(
+async def test_showing_payloads_is_audited_once(
     client: Client, remote: httpx.AsyncClient, failed: None, minted: Minted
 ) -> None:
     hidden, shown = await minted("viewer", "hidden"), await minted("viewer", "shown", payloads=True)
@@ -66,7 +66,7 @@ async def test_whoever_is_shown_payloads_is_in_the_audit_once(
     assert acts == [("token:shown", "order-1")]
 
 
-async def test_whoever_is_shown_a_list_that_quotes_payloads_is_in_the_audit_once(
+async def test_showing_a_list_that_quotes_payloads_is_audited_once(
     client: Client, remote: httpx.AsyncClient, failed: None, minted: Minted
 ) -> None:
     with pytest.raises(TaskFailed):
@@ -93,7 +93,7 @@ async def test_every_act_is_audited_under_the_principals_name(
     assert sorted(acts) == ["cancel", "resume", "signal", "submit", "suspend", "suspend"]
 
 
-async def test_who_lacks_a_permission_is_told_in_the_audit_and_cannot_flood_it(
+async def test_refused_requests_are_audited_and_cannot_flood_the_audit(
     client: Client, remote: httpx.AsyncClient, minted: Minted
 ) -> None:
     headers = await minted("viewer", "bob")
@@ -104,7 +104,7 @@ async def test_who_lacks_a_permission_is_told_in_the_audit_and_cannot_flood_it(
     assert {act.actor for act in refused} == {"token:bob"}
 
 
-async def test_a_try_at_a_task_out_of_scope_is_told_in_the_audit(
+async def test_a_request_for_a_task_out_of_scope_is_audited(
     client: Client, remote: httpx.AsyncClient, minted: Minted
 ) -> None:
     await client.submit(approval, id="order-1")

@@ -101,7 +101,7 @@ async def test_a_port_that_is_taken_is_one_line(app: App) -> None:
         assert "found it taken" in said.decode()
 
 
-async def test_slow_senders_keep_nobody_waiting(app: App) -> None:
+async def test_slow_senders_delay_no_other_client(app: App) -> None:
     async with served(app) as (port, _), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as web:
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(SLOW)]
         for _, writer in slow:

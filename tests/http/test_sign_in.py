@@ -97,7 +97,7 @@ async def test_a_forms_field_is_as_good_as_the_header(session: httpx.AsyncClient
     assert (await session.post("/logout", data=form, headers=SITE)).status_code == 200
 
 
-async def test_wrong_tokens_are_slowed_down_and_told(client: Client, remote: httpx.AsyncClient) -> None:
+async def test_wrong_tokens_are_rate_limited_and_audited(client: Client, remote: httpx.AsyncClient) -> None:
     text = await token_for(client, "ada", "operator")
     statuses = [(await remote.post("/login", data={"token": "x"}, headers=SITE)).status_code for _ in range(12)]
     assert statuses == [401] * 10 + [429] * 2

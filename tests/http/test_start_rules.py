@@ -46,11 +46,11 @@ def test_anywhere_else_it_needs_authentication(host: str, way: dict[str, str]) -
 
 @pytest.mark.parametrize("host", LOOPBACK)
 @pytest.mark.parametrize("way", [TLS, PROXY])
-def test_behind_a_proxy_or_tls_nobody_is_a_local_admin(host: str, way: dict[str, str]) -> None:
+def test_behind_a_proxy_or_tls_no_request_is_a_local_admins(host: str, way: dict[str, str]) -> None:
     assert not rules(host, **way, has_tokens=True).local_admin
 
 
-def test_where_people_sign_in_nobody_is_a_local_admin() -> None:
+def test_where_people_sign_in_no_request_is_a_local_admins() -> None:
     assert not rules("127.0.0.1", has_provider=True).local_admin
 
 

@@ -74,7 +74,7 @@ async def test_more_changes_than_a_look_gives_are_told_as_a_gap(
                 return
 
 
-async def test_only_tasks_in_scope_are_told(client: Client, remote: httpx.AsyncClient, minted: Minted) -> None:
+async def test_only_tasks_in_scope_are_sent(client: Client, remote: httpx.AsyncClient, minted: Minted) -> None:
     headers = await minted("viewer", labels={"shop": "north"})
     async with opened(remote, EVENTS, headers) as stream:
         await client.submit(greet, "Ada", id="order-1")

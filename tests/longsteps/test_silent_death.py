@@ -111,7 +111,7 @@ async def field(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield field
 
 
-async def test_whoever_is_killed_is_replaced_within_a_lease(field: Field) -> None:
+async def test_a_killed_agent_is_replaced_within_a_lease(field: Field) -> None:
     first = await field.agent("first")
     task = await field.client.submit("pay", id="p1")
     asked = await field.says("began", "first")
@@ -125,7 +125,7 @@ async def test_whoever_is_killed_is_replaced_within_a_lease(field: Field) -> Non
     assert await task.result(timeout=PATIENCE) == "second"
 
 
-async def test_whoever_stands_still_is_replaced_and_wakes_up_to_nothing(field: Field) -> None:
+async def test_a_paused_agent_is_replaced_and_changes_nothing_afterwards(field: Field) -> None:
     first = await field.agent("first")
     task = await field.client.submit("pay", id="p1")
     asked = await field.says("began", "first")
@@ -142,7 +142,7 @@ async def test_whoever_stands_still_is_replaced_and_wakes_up_to_nothing(field: F
     assert await field.client.audits("p1") == []
 
 
-async def test_whoever_only_works_for_long_keeps_the_step(field: Field) -> None:
+async def test_an_agent_that_works_for_long_keeps_the_step(field: Field) -> None:
     await field.agent("first")
     task = await field.client.submit("pay", id="p1")
     await field.says("began", "first")

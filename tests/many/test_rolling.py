@@ -74,7 +74,7 @@ async def test_while_an_old_process_runs_it_alone_goes_on_with_old_tasks(floor: 
     assert by == {("1", old.pid), ("2", new.pid)}
 
 
-async def test_tasks_that_nobody_serves_raise_one_alert_which_ends_when_somebody_does(floor: Floor) -> None:
+async def test_unserved_tasks_raise_one_alert_which_ends_when_they_are_served(floor: Floor) -> None:
     old = await begin(floor, "old")
     olds = await floor.submit(*OLD)
     await floor.gate.until(lambda: len(floor.gate.standing) == 5)

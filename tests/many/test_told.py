@@ -97,7 +97,7 @@ async def test_what_is_wrong_is_one_line(floor: Floor, place: Place, code: int, 
 
 
 @pytest.mark.parametrize("command", ["group", pytest.param("migrate", marks=pytest.mark.faults), "tasks"])
-async def test_every_command_says_that_nobody_answers(floor: Floor, command: str) -> None:
+async def test_every_command_says_that_the_store_does_not_answer(floor: Floor, command: str) -> None:
     code, line = await told(floor, command, await away(floor.database))
     assert code == 3
     assert "expected a server that answers, found: ConnectionRefusedError" in line

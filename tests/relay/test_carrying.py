@@ -112,7 +112,7 @@ async def test_what_went_before_an_outage_does_not_go_again_after_it(work: Work)
     assert (work.outlet.told(QUEUE), await work.left()) == (large[:1], large[1:])
 
 
-async def test_the_same_rows_have_the_same_name_whoever_carries_them(work: Work) -> None:
+async def test_the_same_rows_have_the_same_message_id_in_every_process(work: Work) -> None:
     await work.put(event(1), event(2))
     rows = await work.store.messages.read(QUEUE, 0, 9)
     (one,), (other,) = list(packs(rows)), list(packs(rows))
@@ -123,7 +123,7 @@ async def test_the_same_rows_have_the_same_name_whoever_carries_them(work: Work)
     assert next(packs(again)).id != one.id
 
 
-async def test_whoever_is_not_to_carry_any_more_stops_before_the_next_message(work: Work) -> None:
+async def test_a_relay_that_lost_its_share_stops_before_the_next_message(work: Work) -> None:
     large = [event(number, TOGETHER_BYTES) for number in range(3)]
     await work.put(*large)
 

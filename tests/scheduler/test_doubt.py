@@ -161,7 +161,9 @@ async def test_a_local_step_that_keeps_failing(world: World, transaction: bool, 
     assert (failed.in_doubt, failed.error["type"], failed.error["message"]) == (maybe_done, "OSError", "disk")
 
 
-async def test_a_doubt_about_an_attempt_before_is_told_after_a_plain_refusal(world: World, service: Service) -> None:
+async def test_a_doubt_about_an_earlier_attempt_is_reported_after_a_plain_refusal(
+    world: World, service: Service
+) -> None:
 
     service.plan("do a", hang(), refuse("no such card"))
     _, said = await live_and_replayed(world, doubtful(lambda: service.do("a")), agents=[service.agent])

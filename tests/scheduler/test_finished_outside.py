@@ -491,7 +491,7 @@ async def test_a_workflow_cannot_finish_steps(world: World, approvals: Approvals
     assert "client.complete()" in ((await task.status()).error or {})["message"]
 
 
-async def test_the_steps_kind_is_told_apart(world: World, approvals: Approvals) -> None:
+async def test_the_steps_kind_is_distinguished(world: World, approvals: Approvals) -> None:
     client = await world.start([approved(approvals)], [approvals.agent])
     task = await client.submit("approved", "o1")
     await approvals.token()

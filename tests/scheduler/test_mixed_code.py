@@ -49,7 +49,7 @@ async def test_a_process_with_other_code_raises_one_alert_that_ends_with_it(worl
     assert await kinds(client) == []
 
 
-async def test_a_process_with_another_policy_is_told_before_tasks_feel_it(world: World) -> None:
+async def test_another_policy_is_reported_before_it_affects_tasks(world: World) -> None:
     app = world.app([former()])
     await world.run(app)
     async with world.app([patient()]).running():

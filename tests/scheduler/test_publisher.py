@@ -161,7 +161,7 @@ async def test_requests_that_are_no_longer_wanted_do_not_leave(wharf: Wharf) -> 
     assert wharf.door.tasks == ["b"]
 
 
-async def test_where_all_lapsed_the_agent_is_unreached_until_what_is_too_late_for_anybody_leaves(wharf: Wharf) -> None:
+async def test_where_all_requests_lapsed_the_agent_is_unreached_until_lapsed_ones_leave_the_queue(wharf: Wharf) -> None:
     wharf.shut(BANK)
     wharf.put("a", "b")
     wharf.fates |= {"a": Fate.LAPSE, "b": Fate.LAPSE}

@@ -48,7 +48,7 @@ async def test_names_do_not_overtake_one_another(world: World) -> None:
     assert await handle.result(timeout=5) == [2, 1]
 
 
-async def test_a_signal_that_comes_before_anybody_waits_is_kept(world: World, service: Service) -> None:
+async def test_a_signal_that_arrives_before_the_wait_is_kept(world: World, service: Service) -> None:
     @workflow
     async def late() -> object:
         await service.do("work")

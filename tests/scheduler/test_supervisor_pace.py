@@ -41,7 +41,9 @@ async def test_a_change_by_another_process_has_a_pass_made_less_soon() -> None:
     assert await paused(pace, 1.0) == pytest.approx(0.75, abs=0.001)
 
 
-async def test_whoever_stands_by_makes_its_regular_passes_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_standby_supervisor_makes_its_regular_passes_only(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await world.run(world.app([]), scheduler=False, agents=False)
     running = await world.run(world.app([]), scheduler=False, agents=False)
     await asyncio.sleep(3)

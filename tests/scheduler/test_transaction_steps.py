@@ -104,7 +104,7 @@ async def test_one_that_runs_out_of_time_is_rolled_back_and_repeated(made: World
 
 
 @pytest.mark.parametrize("answer", ["late", "lost"])
-async def test_one_whose_commit_outlasts_its_complete_by_is_heard_of(
+async def test_a_commit_that_outlasts_its_complete_by_is_reported(
     made: World, monkeypatch: pytest.MonkeyPatch, answer: str
 ) -> None:
     """Its row is completed, which no Supervisor looks at."""

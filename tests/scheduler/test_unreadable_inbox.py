@@ -51,7 +51,7 @@ async def is_told(client: Client, kind: str) -> bool:
 
 
 @pytest.mark.parametrize(("kind", "name", "body"), ROWS, ids=IDS)
-async def test_it_is_dropped_by_whoever_holds_the_task(world: World, kind: str, name: str, body: bytes) -> None:
+async def test_it_is_dropped_by_the_owner_of_the_task(world: World, kind: str, name: str, body: bytes) -> None:
     free = asyncio.Event()
 
     @step()
@@ -77,7 +77,9 @@ async def test_it_is_dropped_by_whoever_holds_the_task(world: World, kind: str, 
 
 
 @pytest.mark.parametrize(("kind", "name", "body"), ROWS, ids=IDS)
-async def test_it_is_dropped_by_whoever_takes_the_task(world: World, kind: str, name: str, body: bytes) -> None:
+async def test_it_is_dropped_by_the_scheduler_that_claims_the_task(
+    world: World, kind: str, name: str, body: bytes
+) -> None:
     app = world.app([order])
     client = await world.client(app)
     handle = await client.submit(order)

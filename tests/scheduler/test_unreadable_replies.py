@@ -60,7 +60,7 @@ class Foreign:
 
 
 @pytest.mark.parametrize("fields", [fields for _, fields in FOREIGN], ids=[name for name, _ in FOREIGN])
-async def test_it_is_repeated_told_to_an_operator_and_undone_as_possibly_executed(
+async def test_it_is_repeated_alerted_and_undone_as_possibly_executed(
     world: World, service: Service, fields: dict[str, Any]
 ) -> None:
     @workflow(supervision=Supervision(threshold=1, backoff=Backoff("1s"), then="undo"))

@@ -39,7 +39,7 @@ def add(connection: Connection, id: str) -> None:
     connection.rows("insert into simulated_order values (?)", (id,))
 
 
-def test_what_is_committed_is_told_as_one(connection: Connection, seen: list[list[str]]) -> None:
+def test_a_committed_transaction_is_reported_as_one(connection: Connection, seen: list[list[str]]) -> None:
     add(connection, "a")
     add(connection, "b")
     assert seen == []
@@ -48,7 +48,7 @@ def test_what_is_committed_is_told_as_one(connection: Connection, seen: list[lis
     assert OrderRow("a") == ("a",)
 
 
-def test_what_is_rolled_back_is_not_told(connection: Connection, seen: list[list[str]]) -> None:
+def test_a_rolled_back_transaction_is_not_reported(connection: Connection, seen: list[list[str]]) -> None:
     add(connection, "a")
     connection.rollback()
     connection.begin("begin immediate")

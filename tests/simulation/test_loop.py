@@ -100,7 +100,7 @@ def test_nothing_of_a_closed_lane_runs_any_more(loop: SimulationLoop) -> None:
     assert seen == ["closed"]
 
 
-def test_a_stall_lets_everybody_else_go_on(loop: SimulationLoop) -> None:
+def test_a_stall_lets_all_other_tasks_continue(loop: SimulationLoop) -> None:
     stalling, other = loop.open_lane("a"), loop.open_lane("b")
     seen: list[tuple[str, float]] = []
 

@@ -67,7 +67,7 @@ def task(state: str, output: Any = None) -> TaskRow:
         (task("undone"), {}, "ended undone, and must end processed (null)"),
     ],
 )
-def test_any_other_end_is_told(row: TaskRow, standing: dict[int, int], told: str | None) -> None:
+def test_any_other_end_is_reported(row: TaskRow, standing: dict[int, int], told: str | None) -> None:
     experiment = Experiment(["all", DO, ["wait", "w"]], {"w": 7}, TaskState.UNDONE)
     found = list(_differences(row, experiment, Counter(standing)))
     assert found == ([] if told is None else [told])

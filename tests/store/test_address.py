@@ -81,12 +81,12 @@ def test_another_host_is_asked_first(by: int, hosts: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["db:0", "db:65536", "db:99999999999", "db:word", "a,b:-1", "[::1]:x", "u:p/w@db"])
-def test_a_port_that_is_none_is_told(host: str) -> None:
+def test_an_invalid_port_is_refused(host: str) -> None:
     with pytest.raises(SettingsError, match="expected ports from 1 to 65535"):
         postgres_place(f"postgresql://{host}/shop")
 
 
-def test_an_address_that_is_none_is_told() -> None:
+def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(SettingsError, match="found another form"):
         postgres_place("postgresql://[::1/shop")
 

@@ -19,7 +19,7 @@ def test_queries_are_read_by_name_without_their_comments() -> None:
         ("-- name: one\n-- Why.\nselect {columns}", r"found \['columns'\]"),
     ],
 )
-def test_a_file_written_wrongly_is_told_by_name(text: str, found: str) -> None:
+def test_an_error_in_a_query_file_names_the_file(text: str, found: str) -> None:
     with pytest.raises(ValueError, match=found) as caught:
         parse_queries(text, "x.sql", {})
     assert str(caught.value).startswith("x.sql: ")

@@ -54,7 +54,7 @@ async def test_a_transaction_whose_loop_hangs_is_broken_off_by_a_thread(tmp_path
     await here.close()
 
 
-async def test_whoever_only_looks_waits_for_no_writer(tmp_path: Path) -> None:
+async def test_a_read_waits_for_no_writer(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     here = await opened(path)
     async with here.client.transaction() as transaction:

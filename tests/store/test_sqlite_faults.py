@@ -142,7 +142,7 @@ def test_a_store_busy_for_too_long_is_unavailable(file: Path) -> None:
         loop.close()
 
 
-def test_a_writer_inside_its_own_stores_transaction_is_told(file: Path) -> None:
+def test_a_write_inside_a_transaction_of_the_same_store_raises(file: Path) -> None:
     loop = VirtualLoop()
     world = worlds(file)
 

@@ -124,7 +124,7 @@ async def test_very_many_running_steps_get_their_grace(clock: HandClock, store: 
     assert await _rows(store, f"select count(*) from stepward_step where complete_by = {now + LEASE}") == [(MANY,)]
 
 
-async def test_what_nobody_can_decide_is_passed_over(
+async def test_steps_that_cannot_be_decided_are_skipped(
     clock: HandClock, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = store.now()

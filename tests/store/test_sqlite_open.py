@@ -147,7 +147,7 @@ async def test_a_read_only_folder_is_refused(file: Path, request: pytest.Fixture
     assert "read-only" in str(error)
 
 
-async def test_a_file_that_turns_read_only_is_told_as_such(file: Path) -> None:
+async def test_a_file_that_turns_read_only_is_reported_as_such(file: Path) -> None:
     store = await opened(file)
     connection = store._database.connection
     assert connection is not None
@@ -167,7 +167,7 @@ def _let_others_see(file: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o602])
-async def test_a_file_that_everybody_may_write_is_refused(file: Path, mode: int) -> None:
+async def test_a_world_writable_file_is_refused(file: Path, mode: int) -> None:
     file.touch()
     file.chmod(mode)
     error = await refusal(sqlite(file))
@@ -178,7 +178,7 @@ async def test_a_file_that_everybody_may_write_is_refused(file: Path, mode: int)
     await store.close()
 
 
-async def test_a_folder_in_which_everybody_may_write_is_refused(file: Path) -> None:
+async def test_a_world_writable_folder_is_refused(file: Path) -> None:
     folder = file.parent
     folder.chmod(0o777)
     error = await refusal(sqlite(file))

@@ -57,7 +57,7 @@ async def test_processes_that_write_at_once_lose_nothing_and_share_nothing(tmp_p
     assert owners == [("w0", 100), ("w1", 100), ("w2", 100)]
 
 
-async def test_a_process_killed_in_a_commit_leaves_all_that_it_was_told_of(tmp_path: Path) -> None:
+async def test_a_process_killed_in_a_commit_leaves_every_confirmed_commit(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     # Commits: one for each migration, clock, registration, then one each for a submission and its claim.
     process = writer(file, "w", 100, nth=len(migrations()) + 2 + 2 * 20)

@@ -84,9 +84,7 @@ async def test_many_who_write_in_tight_loops_all_come_to_write(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("renew", [None, 10.0])
-async def test_whoever_is_fenced_while_its_changes_are_tried_together_commits_none_of_them_alone(
-    tmp_path: Path, renew: float | None
-) -> None:
+async def test_an_instance_fenced_during_a_batch_commits_no_change_alone(tmp_path: Path, renew: float | None) -> None:
     store = await opened(tmp_path / "store.db")
     world = World(lambda environment: store)
     await scheduler(store)

@@ -164,7 +164,7 @@ def test_giving_up_a_recorded_outcome_is_broken() -> None:
     assert "asks for one more: a wait for signal go" in changed(before, after, "charge/1")
 
 
-def test_giving_up_what_was_told_of_is_broken() -> None:
+def test_abandoning_a_delivered_outcome_is_a_divergence() -> None:
     async def waiting_for_both() -> None:
         await asyncio.gather(charge("a"), ship("a"))
 

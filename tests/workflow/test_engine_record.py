@@ -100,7 +100,7 @@ def test_whatever_is_pending_at_the_end_is_abandoned() -> None:
     assert play.verified() is None
 
 
-def test_a_step_asked_for_and_given_up_before_anybody_took_it_was_never_asked_for() -> None:
+def test_a_step_requested_and_abandoned_before_it_was_taken_was_never_requested() -> None:
     @workflow
     async def hasty() -> str:
         task = asyncio.create_task(charge("o"))

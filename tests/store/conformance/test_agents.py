@@ -26,7 +26,7 @@ async def standing(store: Store, name: str = "pay") -> AgentStanding:
     return found
 
 
-async def test_agents_are_known_once_somebody_serves_them(agents: Store) -> None:
+async def test_agents_are_known_once_an_instance_serves_them(agents: Store) -> None:
     assert await agents.operators.standings() == [AgentStanding(name="pay"), AgentStanding(name="ship")]
 
 
@@ -124,7 +124,7 @@ async def test_the_dead_neither_open_nor_probe_nor_close(world: World, agents: S
     assert (await standing(agents)).is_open
 
 
-async def test_an_operator_suspends_and_resumes_and_is_heard_of(world: World, agents: Store) -> None:
+async def test_an_operators_suspension_and_resumption_are_audited(world: World, agents: Store) -> None:
     at = agents.now()
     assert await agents.operators.suspend_agent("pay", "the bank\0asked for it", "ada")
     found = await standing(agents)
@@ -144,7 +144,7 @@ async def test_an_operator_suspends_and_resumes_and_is_heard_of(world: World, ag
     assert acts == [("bob", "resume", "pay"), ("ada", "suspend", "pay")]
 
 
-async def test_nobody_suspends_what_nobody_served(agents: Store) -> None:
+async def test_an_agent_that_was_never_served_is_not_suspended(agents: Store) -> None:
     assert not await agents.operators.suspend_agent("other", None, "ada")
     assert not await agents.operators.resume_agent("other", "ada")
     assert await agents.operators.audits(None, 9) == []

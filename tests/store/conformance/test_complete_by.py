@@ -44,7 +44,7 @@ async def test_a_commit_moves_it_with_a_move_or_alone(world: World, store: Store
     assert (await read(store, task)).complete_by is None
 
 
-async def test_nobody_but_the_owner_moves_it(world: World, store: Store) -> None:
+async def test_only_the_owner_moves_it(world: World, store: Store) -> None:
     task = await claimed(world, store)
     await scheduler(store, "s2")
     committed = await store.scheduler.commit("s2", [Change(task=task.uid, complete_by=1.0)], None)

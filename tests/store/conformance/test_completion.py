@@ -71,7 +71,7 @@ async def reason(store: Store, completion: Completion) -> RefusalReason | None:
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["completed", "failed"])
-async def test_the_outcome_stands_on_the_row_and_its_owner_is_told(world: World, store: Store, fails: bool) -> None:
+async def test_the_outcome_is_on_the_row_and_its_owner_is_notified(world: World, store: Store, fails: bool) -> None:
     task = await waiting(world, store, in_doubt=True)
     said = {"output": None, "error": FAILED} if fails else {"output": DONE}
     assert await store.client.complete(completion(task, **said)) is None
@@ -184,7 +184,7 @@ async def test_nothing_goes_forward_once_undo_began_but_an_undo_may_be_finished(
 
 
 @pytest.mark.parametrize("after", [TaskState.WAITING, TaskState.SUSPENDED, TaskState.ERROR])
-async def test_a_task_that_nobody_holds_keeps_the_outcome(world: World, store: Store, after: TaskState) -> None:
+async def test_a_task_without_an_owner_keeps_the_outcome(world: World, store: Store, after: TaskState) -> None:
     task = await waiting(world, store)
     task = await let_go(store, task, after, error=FAILED if after is TaskState.ERROR else None)
     assert await reason(store, completion(task)) is None

@@ -175,7 +175,7 @@ async def test_numbers_of_letters_are_never_used_again(world: World, store: Stor
     assert second > first
 
 
-async def test_who_waits_for_a_message_is_told_in_the_commit_that_buries_it(world: World, store: Store) -> None:
+async def test_a_rejected_message_is_reported_in_the_commit_of_its_dead_letter(world: World, store: Store) -> None:
     event = ("replies.shop.web", b'{"refused":true}')
     await store.messages.put("q", [(b"bad", None)])
     (bad,) = await store.messages.take("q", 1, 10)

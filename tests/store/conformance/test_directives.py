@@ -82,7 +82,7 @@ async def test_a_suspended_task_rests_until_it_is_resumed(world: World, store: S
 
 
 @pytest.mark.parametrize("verb", ["undo", "cancel", "suspend"])
-async def test_an_owner_is_told(world: World, store: Store, verb: str) -> None:
+async def test_an_owner_is_notified(world: World, store: Store, verb: str) -> None:
     task = await claimed(world, store)
     assert await direct(store, task, verb) is TaskState.PROCESSING
     (row,) = await store.scheduler.read_inbox("s1", 0)
@@ -219,7 +219,7 @@ async def test_a_task_past_its_deadline_goes_on_with_a_new_one_alone(world: Worl
     assert (await read(store, late)).deadline == by
 
 
-async def test_a_task_that_was_told_that_its_time_is_over_needs_a_new_deadline(world: World, store: Store) -> None:
+async def test_a_task_past_its_deadline_needs_a_new_one(world: World, store: Store) -> None:
     late = await in_error(world, store, failed(), error=b'{"message":"late","type":"TaskExpired","step":null}')
     with pytest.raises(IllegalTransition, match="give it a new one"):
         await direct(store, late, "resubmit")

@@ -74,7 +74,7 @@ async def test_a_refused_alert_is_tried_again_later(world: World, store: Store) 
     assert again.tries == 1
 
 
-async def test_an_alert_is_acknowledged_by_somebody_once(world: World, store: Store) -> None:
+async def test_an_alert_is_acknowledged_once(world: World, store: Store) -> None:
     first, second = await raised(store, "one", "two")
     assert await store.operators.acknowledge(first.number, "ada")
     assert not await store.operators.acknowledge(first.number, "bob")

@@ -68,7 +68,7 @@ async def test_a_retired_instance_gives_back_its_tasks_with_nothing_counted(worl
     assert ids(await store.scheduler.claim(await scheduler(store, "s2"), SERVED, 9)) == [task.id, undone.id]
 
 
-async def test_an_end_in_good_order_is_told_from_any_other(world: World, store: Store) -> None:
+async def test_an_end_in_good_order_is_recorded_as_such(world: World, store: Store) -> None:
     for id in ("drained", "broken", "killed", "alive"):
         await scheduler(store, id, lease=60 if id == "alive" else 5)
     await store.host.retire("drained")

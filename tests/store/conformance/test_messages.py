@@ -145,7 +145,7 @@ async def withdraw(store: Store, task: str, step: str, queue: str = "q") -> list
 
 
 @pytest.mark.parametrize("task", ["t", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "a" * 60])
-async def test_a_request_that_is_withdrawn_is_given_to_nobody(world: World, store: Store, task: str) -> None:
+async def test_a_request_that_is_withdrawn_is_given_to_no_agent(world: World, store: Store, task: str) -> None:
     others = [asked(task, "a/11"), asked(task, "b/1"), asked(task + "x", "a/1"), asked(task[:-1], "a/1"), b"1"]
     await store.messages.put("q", [(body, None) for body in (*others[:2], asked(task, "a/1"), *others[2:])])
     await store.messages.put("other", [(asked(task, "a/1"), None)])
@@ -155,7 +155,7 @@ async def test_a_request_that_is_withdrawn_is_given_to_nobody(world: World, stor
     assert await take(store, queue="other") == [asked(task, "a/1")]
 
 
-async def test_whoever_extends_what_was_withdrawn_is_told(world: World, store: Store) -> None:
+async def test_extending_a_withdrawn_message_reports_its_token(world: World, store: Store) -> None:
     await store.messages.put("q", [(asked("t", "a/1"), None), (asked("t", "b/1"), None)])
     first, second = await store.messages.take("q", 9, 10)
     tokens = [first.token, second.token]

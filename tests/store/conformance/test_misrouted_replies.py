@@ -81,7 +81,7 @@ async def test_a_doubt_about_an_earlier_attempt_outlives_a_failure_that_did_noth
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 2}, {"key": "none/1"}, {"outcome": Outcome.GAVE_UP}])
-async def test_what_fits_nothing_is_told_and_changes_nothing(
+async def test_a_reply_that_fits_nothing_is_audited_and_changes_nothing(
     world: World, store: Store, charge: Step, fields: dict[str, Any]
 ) -> None:
     task = await free(world, store, charge)
@@ -93,7 +93,7 @@ async def test_what_fits_nothing_is_told_and_changes_nothing(
     assert await store.operators.alerts(9, open_only=True) == []
 
 
-async def test_a_reply_for_no_task_is_told(world: World, store: Store) -> None:
+async def test_a_reply_for_no_task_is_audited(world: World, store: Store) -> None:
     await store.scheduler.settle_misrouted([reply(world.task())])
     assert [entry.act for entry in await store.operators.audits(None, 9)] == ["late_reply"]
 
@@ -110,7 +110,7 @@ async def test_an_effect_of_a_generation_that_was_undone_first_is_alerted(
 
 
 @pytest.mark.parametrize(("attempt", "alerted"), [(1, ["late_effect"]), (2, [])], ids=["its own", "another"])
-async def test_an_effect_that_a_repair_was_told_did_not_happen_is_alerted(
+async def test_an_effect_that_a_repair_declared_as_not_executed_is_alerted(
     world: World, store: Store, charge: Step, attempt: int, alerted: list[str]
 ) -> None:
     aside = msgspec.structs.replace(charge, key="charge/1~1", state=StepState.FAILED, set_aside_at=5.0, attempt=1)

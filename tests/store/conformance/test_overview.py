@@ -32,7 +32,7 @@ async def test_what_came_and_ended_is_counted_by_bucket(world: World, store: Sto
     assert await store.operators.flow(store.now() + 1.0, 60.0) == []
 
 
-async def test_open_alerts_and_the_leader_are_told(world: World, store: Store) -> None:
+async def test_open_alerts_and_the_leader_are_counted(world: World, store: Store) -> None:
     await store.scheduler.commit("s1", [Change(task="x", alerts=[Alert(kind="task_error", message="one")])], None)
     found = await store.operators.overview(0.8)
     assert (found.open_alerts, found.dead_letters, found.late, found.leader) == (1, 0, 0, None)

@@ -46,13 +46,13 @@ async def test_the_last_word_stands(world: World, store: Store, task: Task) -> N
 
 
 @pytest.mark.parametrize("fields", [{"attempt": 2}, {"key": "none/1"}, {"run": 2}, {"task": "none"}])
-async def test_a_word_of_something_else_changes_nothing(store: Store, task: Task, fields: dict[str, Any]) -> None:
+async def test_progress_of_another_step_changes_nothing(store: Store, task: Task, fields: dict[str, Any]) -> None:
     told = {name: getattr(word(task), name) for name in Progress.__struct_fields__}
     await store.scheduler.note_progress([Progress(**told | fields)])
     assert await kept(store, task) == (None, None)
 
 
-async def test_a_word_of_an_attempt_that_is_over_changes_nothing(store: Store, task: Task) -> None:
+async def test_progress_of_an_attempt_that_is_over_changes_nothing(store: Store, task: Task) -> None:
     change = Change(task=task.uid, finishes=[finish(await read_step(store, task))])
     assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     await store.scheduler.note_progress([word(task)])
@@ -66,7 +66,7 @@ async def test_what_a_fast_clock_tells_is_of_now(store: Store, task: Task) -> No
     assert at == pytest.approx(store.now(), abs=1)
 
 
-async def test_the_next_attempt_begins_with_what_the_last_one_told(world: World, store: Store, task: Task) -> None:
+async def test_the_next_attempt_begins_with_the_last_ones_progress(world: World, store: Store, task: Task) -> None:
     await store.scheduler.note_progress([word(task, b'"half"', at=START + 50)])
     moved = StepMove(task.uid, 1, "charge/1", StepState.RUNNING, StepState.TO_REPEAT, START)
     started = Dispatch(task.uid, 1, "charge/1", 2, store.now(), None)

@@ -101,7 +101,7 @@ async def test_one_page_is_read_and_deleted_at_a_time(world: World, store: Store
     assert (await verified(store)).breaks == []
 
 
-async def test_whoever_was_faster_leaves_nothing_to_prune(world: World, store: Store, term: int) -> None:
+async def test_a_second_pruning_prunes_nothing(world: World, store: Store, term: int) -> None:
     await acted(store, "one")
     await alerted(store, "seen")
     (alert,) = await store.operators.alerts(9, open_only=True)

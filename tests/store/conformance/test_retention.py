@@ -121,7 +121,7 @@ async def test_what_changed_since_it_was_read_stays(world: World, store: Store, 
     assert await store.client.task(mended.id) is None
 
 
-async def test_a_task_in_error_stays_whoever_says_that_it_goes(world: World, store: Store, term: int) -> None:
+async def test_a_task_in_error_is_kept_whichever_deletion_names_it(world: World, store: Store, term: int) -> None:
     failed = await ended(world, store, TaskState.ERROR)
     assert not await store.supervisor.unchanged(outlived(failed))
     assert await store.supervisor.purge(term, outlived(failed)) == Purged(tasks=0, more=False)
@@ -134,7 +134,7 @@ async def test_a_term_that_is_over_deletes_nothing(world: World, store: Store, t
     assert await store.client.task(task.id)
 
 
-async def test_whoever_was_faster_leaves_nothing_to_delete(world: World, store: Store, term: int) -> None:
+async def test_a_second_deletion_deletes_nothing(world: World, store: Store, term: int) -> None:
     tasks = [await ended(world, store) for _ in range(2)]
     other = await world.open()
     assert (await other.operators.purge_ended(outlived(tasks[0]), store.now(), "ada")).tasks == 1
@@ -217,7 +217,7 @@ async def test_a_task_too_large_for_one_transaction_goes_in_pieces(world: World,
     assert await store.supervisor.purge(term, []) == Purged(tasks=0, more=False)
 
 
-async def test_an_alert_of_one_kind_is_raised_once_until_somebody_has_seen_it(store: Store, term: int) -> None:
+async def test_an_alert_of_one_kind_is_raised_once_until_it_is_acknowledged(store: Store, term: int) -> None:
     assert await store.supervisor.raise_alert(term, FULL)
     assert not await store.supervisor.raise_alert(term, replace(FULL, message="still no room"))
     assert await store.supervisor.raise_alert(term, Alert(kind="other", message="else"))

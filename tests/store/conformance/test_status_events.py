@@ -57,7 +57,7 @@ async def apply(store: Store, *changes: Change) -> dict[str, str]:
 # ---------------------------------------------------------------- what owners tell
 
 
-async def test_what_an_owner_tells_stands_behind_what_was_told_before(world: World, store: Store) -> None:
+async def test_an_owners_events_follow_the_events_before(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
     assert await apply(store, Change(task=task.uid, telling=telling(task, b"three", b"four"))) == {}
@@ -75,7 +75,7 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
     assert await store.client.steps(task.id) == []
 
 
-async def test_an_end_without_the_tasks_count_is_not_told(world: World, store: Store) -> None:
+async def test_an_end_without_the_tasks_event_count_is_not_reported(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
     end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), telling=Telling(QUEUE, 1, [b"end"]))
@@ -129,7 +129,7 @@ async def test_each_task_tells_its_own_queue(world: World, store: Store) -> None
     assert (await standing(store, "replies.shop.kiosk"))[2:] == [b"kiosk"]
 
 
-async def test_an_event_that_nobody_reads_is_gone_after_a_week(world: World, store: Store) -> None:
+async def test_an_event_that_is_not_read_is_deleted_after_a_week(world: World, store: Store) -> None:
     await store.client.submit([world.task("old", reply_to=QUEUE)])
     world.clock.advance(7 * 86_400.0)
     await store.client.submit([world.task("new", reply_to=QUEUE)])
@@ -260,7 +260,7 @@ async def test_a_task_suspended_before_its_start_starts_once_it_is_resumed(world
         (TaskState.PROCESSED, "undo", "task.undoing"),
     ],
 )
-async def test_a_directive_on_a_free_task_is_told(
+async def test_a_directive_on_a_free_task_is_reported(
     world: World, store: Store, state: TaskState, verb: str, kind: str
 ) -> None:
     task = await _in_state(world, store, state)
@@ -277,7 +277,7 @@ async def test_what_a_directive_leaves_as_it_is_tells_nothing(world: World, stor
     assert await told(store) == [("a", 1, "request.received"), ("a", 2, "task.suspended")]
 
 
-async def test_a_directive_for_the_owner_is_told_by_the_owner(world: World, store: Store) -> None:
+async def test_a_directive_for_the_owner_is_reported_by_the_owner(world: World, store: Store) -> None:
     task = await claimed(world, store, id="a", reply_to=QUEUE)
     await store.client.direct("a", Directive(verb="cancel", actor="ada"))
     assert (len(await told(store)), (await read(store, task)).events) == (2, 2)

@@ -130,7 +130,7 @@ async def test_freed_undo_goes_on_as_undo(world: World, store: Store, term: int)
     assert history.task.state is TaskState.UNDOING
 
 
-async def test_a_task_that_outlives_too_many_owners_is_told_to_fail(world: World, store: Store, term: int) -> None:
+async def test_a_task_that_outlives_too_many_owners_is_failed(world: World, store: Store, term: int) -> None:
     over, under = await claimed(world, store, recovery_count=3), await claimed(world, store, recovery_count=2)
     world.clock.advance(10)
     await store.supervisor.fence(term)
@@ -219,7 +219,7 @@ async def test_a_failed_step_comes_with_what_follows(world: World, store: Store,
     assert {row.kind for row in await store.scheduler.read_inbox("s1", 0)} == {InboxKind.STEP, InboxKind.FAIL}
 
 
-async def test_a_deadline_is_told_once(world: World, store: Store, term: int) -> None:
+async def test_a_passed_deadline_is_reported_once(world: World, store: Store, term: int) -> None:
     task = await claimed(world, store, deadline=store.now() + 5)
     post = Post(task=task.uid, kind=InboxKind.FAIL, body=FAILED)
     assert not await store.supervisor.expire_task(term, task.uid, post, audit(task))
@@ -257,7 +257,7 @@ async def test_after_an_outage_leases_and_steps_get_grace_once(world: World, sto
     assert [instance.id for instance in await store.supervisor.fence(term)] == ["s1", "s2"]
 
 
-async def test_an_outage_is_noticed_though_somebody_renewed_first(world: World, store: Store, term: int) -> None:
+async def test_an_outage_is_noticed_though_an_instance_renewed_first(world: World, store: Store, term: int) -> None:
     await scheduler(store, "s2")
     world.clock.advance(60)
     await store.host.renew(["s1"], 10)
@@ -301,7 +301,7 @@ async def test_what_is_over_is_seen_to_by_the_supervisor(world: World, store: St
     assert [audit.act for audit in await store.operators.audits(None, 9)] == ["acknowledge"]
 
 
-async def test_what_nobody_serves_is_alerted_once_per_workflow(world: World, store: Store, term: int) -> None:
+async def test_unserved_tasks_are_alerted_once_per_workflow(world: World, store: Store, term: int) -> None:
     others = [world.task(workflow="refund"), world.task(workflow="refund"), world.task(version="2")]
     await store.client.submit([*others, world.task()])
     assert await store.supervisor.unserved(term, 30) == 0
@@ -318,7 +318,7 @@ async def test_what_nobody_serves_is_alerted_once_per_workflow(world: World, sto
     assert (await store.supervisor.due()).unserved == 1
 
 
-async def test_what_was_served_a_moment_ago_alarms_nobody(world: World, store: Store, term: int) -> None:
+async def test_a_workflow_served_a_moment_ago_raises_no_alert(world: World, store: Store, term: int) -> None:
     await store.client.submit([world.task(workflow="refund")])
     await scheduler(store, "old", 600, serves="refund@1")
     world.clock.advance(100)
@@ -329,7 +329,7 @@ async def test_what_was_served_a_moment_ago_alarms_nobody(world: World, store: S
     assert await store.supervisor.unserved(term, 30) == 1
 
 
-async def test_an_alert_of_what_nobody_serves_ends_when_somebody_does(world: World, store: Store, term: int) -> None:
+async def test_an_unserved_alert_ends_when_an_instance_serves(world: World, store: Store, term: int) -> None:
     await store.client.submit([world.task(workflow="refund"), world.task(workflow="refund", version="2")])
     world.clock.advance(60)
     assert await store.supervisor.unserved(term, 30) == 2
@@ -344,9 +344,7 @@ async def test_an_alert_of_what_nobody_serves_ends_when_somebody_does(world: Wor
     assert len(await store.operators.alerts(9, open_only=True)) == 1
 
 
-async def test_of_an_agent_that_nobody_offers_one_alert_is_open_until_somebody_does(
-    world: World, store: Store, term: int
-) -> None:
+async def test_an_unserved_agent_has_one_alert_until_it_is_served(world: World, store: Store, term: int) -> None:
     task = await claimed(world, store)
     for kind, name in (("unserved", "bank"), ("unserved", "bank"), ("in_doubt", "bank"), ("unserved", "post")):
         alert = Alert(kind=kind, message=f"{kind} {name}", details=b'{"agent":"%s"}' % name.encode())
@@ -356,7 +354,7 @@ async def test_of_an_agent_that_nobody_offers_one_alert_is_open_until_somebody_d
     assert await open_alerts(store) == ["unserved post", "in_doubt bank"]
 
 
-async def test_sleepers_that_nobody_wakes_are_unserved_too(world: World, store: Store, term: int) -> None:
+async def test_sleeping_tasks_that_are_not_woken_are_unserved_too(world: World, store: Store, term: int) -> None:
     await store.client.submit([world.task(workflow="refund", wake_at=store.now() + 5)])
     world.clock.advance(60)
     assert (await store.supervisor.due()).unserved == 1

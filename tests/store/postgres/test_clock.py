@@ -79,7 +79,7 @@ def test_answers_that_come_before_a_difference_is_made_up_for_neither_hasten_nor
 
 
 @pytest.mark.parametrize("seconds", [-60.0, 60.0])
-def test_a_clock_that_is_set_is_followed_at_once_and_told(seconds: float) -> None:
+def test_a_clock_that_is_set_is_followed_at_once_and_reported(seconds: float) -> None:
     hand = HandClock()
     clock = StoreClock(hand)
     clock.heard(5000.0, hand.boots)
@@ -87,7 +87,7 @@ def test_a_clock_that_is_set_is_followed_at_once_and_told(seconds: float) -> Non
     assert (clock.now(), clock.jumped()) == (5000.0 + seconds, seconds)
 
 
-def test_an_answer_asked_for_before_a_jump_was_heard_of_is_no_jump_back() -> None:
+def test_an_answer_to_a_query_sent_before_a_jump_was_found_is_no_jump_back() -> None:
     hand = HandClock()
     clock = StoreClock(hand)
     clock.heard(5000.0, hand.boots)

@@ -121,7 +121,7 @@ class LetGo(Deferred):
 
 
 @pytest.mark.parametrize("scene", [Two, Expires, GivenUp, LetGo])
-async def test_whoever_is_first_finishes_or_moves_the_step(
+async def test_the_first_transaction_finishes_or_moves_the_step(
     database: Database, monkeypatch: pytest.MonkeyPatch, scene: type
 ) -> None:
     # Each order of statements refuses one, and the audit has room for so many in an hour.

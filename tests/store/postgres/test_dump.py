@@ -33,7 +33,7 @@ def next_versions(monkeypatch: pytest.MonkeyPatch) -> NextVersions:
     return NextVersions(monkeypatch)
 
 
-async def test_a_dump_under_load_and_a_migration_is_whole_and_holds_up_nobody(
+async def test_a_dump_under_load_and_a_migration_is_whole_and_delays_no_transaction(
     database: Database, next_versions: NextVersions, tmp_path: Path
 ) -> None:
     before = await database.opened()

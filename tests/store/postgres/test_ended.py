@@ -16,7 +16,7 @@ FATAL = b"SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator c
 MESSAGE = b"E" + (len(FATAL) + 4).to_bytes(4, "big") + FATAL
 
 
-async def test_a_connection_that_the_server_is_ending_is_told_as_such(database: Database) -> None:
+async def test_a_connection_that_the_server_is_ending_is_reported_as_such(database: Database) -> None:
     store = await database.opened()
     await listed(store, limit=1)
     lane = store._database.others

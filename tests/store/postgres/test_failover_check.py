@@ -73,7 +73,7 @@ async def test_a_standby_that_is_silently_not_waited_for_is_found(stage: Stage) 
     await stage.until(IN_SYNC)
 
 
-async def test_a_user_without_the_right_to_see_standbys_is_told_what_to_grant(stage: Stage) -> None:
+async def test_a_user_without_the_right_to_see_standbys_sees_what_to_grant(stage: Stage) -> None:
     await stage.opened()
     await stage.pair.primary.execute(PLAIN, stage.name)
     address = stage.address.replace("postgres@", "plain@")

@@ -30,7 +30,7 @@ def world(stage: Stage) -> World:
 
 
 @EVERY_VERSION
-async def test_a_commit_that_no_standby_confirms_is_unknown_and_shows_itself_to_nobody(
+async def test_a_commit_that_no_standby_confirms_is_unknown_and_visible_to_no_transaction(
     stage: Stage, world: World
 ) -> None:
     store = await _at_work(stage)
@@ -84,7 +84,7 @@ async def test_a_caller_who_waits_no_longer_breaks_no_commit_off(stage: Stage, w
     await stage.until(IDS if verb == "submit" else f"{expiry} where expires_at > {before[0][0]!r}")
 
 
-async def test_a_commit_that_no_standby_confirmed_is_lost_with_the_primary_and_was_never_told(
+async def test_a_commit_that_no_standby_confirmed_is_lost_with_the_primary_and_was_never_reported(
     stage: Stage, world: World
 ) -> None:
     store = await _at_work(stage)
@@ -101,9 +101,7 @@ async def test_a_commit_that_no_standby_confirmed_is_lost_with_the_primary_and_w
 
 
 @EVERY_VERSION
-async def test_a_wait_for_a_standby_that_somebody_cuts_short_leaves_the_commit_unknown(
-    stage: Stage, world: World
-) -> None:
+async def test_a_cancelled_wait_for_a_standby_leaves_the_commit_unknown(stage: Stage, world: World) -> None:
     store = await _at_work(stage)
     with frozen(stage.pair.standby):
         submitting = asyncio.create_task(store.client.submit([world.task("a")]))

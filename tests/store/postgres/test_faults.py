@@ -186,9 +186,7 @@ async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: D
     assert await listed(store) == []
 
 
-async def test_a_caller_who_leaves_while_a_transaction_begins_takes_nobody_along(
-    database: Database, world: World
-) -> None:
+async def test_a_caller_cancelled_while_a_transaction_begins_cancels_no_other(database: Database, world: World) -> None:
     """Else the connection is used again, and what it acknowledges next is within a transaction that is given up."""
     store = await database.opened()
     lane = store._database.others
@@ -230,7 +228,7 @@ async def test_after_a_crash_of_the_server_all_goes_on(database: Database, world
     await until(store.host.changed)
 
 
-async def test_a_server_that_only_reads_is_told(database: Database, world: World) -> None:
+async def test_a_read_only_server_is_reported(database: Database, world: World) -> None:
     store = await database.opened()
     await database.rows(f"alter database {database.name} set default_transaction_read_only = on")
     await database.rows(ENDED)
@@ -270,14 +268,14 @@ async def test_what_another_transaction_kept_from_its_end_is_done_again(
         await store._database.others.write(hopeless)
 
 
-async def test_data_that_is_refused_is_told_in_a_line(database: Database, world: World) -> None:
+async def test_refused_data_is_reported_in_one_line(database: Database, world: World) -> None:
     store = await database.opened()
     with pytest.raises(Refused, match="expected data that its tables allow, found CheckViolationError") as caught:
         await store.client.submit([world.task(run=0)])
     assert "\n" not in str(caught.value)
 
 
-async def test_a_message_that_quotes_nul_is_told_all_the_same(database: Database, world: World) -> None:
+async def test_a_message_that_quotes_nul_is_reported_all_the_same(database: Database, world: World) -> None:
     store = await database.opened()
     await scheduler(store)
     await store.messages.put("q", [(b"1", None)])
@@ -344,7 +342,7 @@ async def test_more_at_once_than_there_are_connections_wait_their_turn(database:
     assert len(await listed(store)) == 5 * OTHERS
 
 
-async def test_who_finds_all_connections_in_use_is_told(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_connections_in_use_is_reported(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "WAIT_SECONDS", 0.05)
     store = await database.opened()
     async with AsyncExitStack() as stack:

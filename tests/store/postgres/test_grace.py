@@ -123,7 +123,7 @@ async def test_700000_running_steps_get_their_grace(database: Database, world: W
     await store.close()
 
 
-async def test_what_nobody_can_decide_is_passed_over(
+async def test_steps_that_cannot_be_decided_are_skipped(
     database: Database, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await _opened(world)

@@ -63,7 +63,7 @@ async def test_who_only_reads_neither_writes_nor_sees_hashes(owned: Database) ->
         await reader.close()
 
 
-async def test_it_only_prints_unless_it_is_told_to_apply(owned: Database) -> None:
+async def test_it_only_prints_without_apply(owned: Database) -> None:
     said = await granted(owned, "agent", "grant_agent")
     assert "grant usage on schema stepward_shop to grant_agent;" in said
     assert await owned.rows("select 1 from pg_roles where rolname = 'grant_agent'") == []

@@ -70,7 +70,7 @@ async def test_a_guard_that_is_taken_out_is_missed(
 
 
 @pytest.mark.parametrize("guarded", [True, False])
-async def test_whoever_fences_waits_for_a_commit_that_has_begun(database: Database, guarded: bool) -> None:
+async def test_fencing_waits_for_a_commit_that_has_begun(database: Database, guarded: bool) -> None:
     with without("turn.fence", "for share" if not guarded else ""):
         async with staged(database) as stage:
             scene = Takeover(stage)

@@ -96,7 +96,9 @@ async def goes_on(store: PostgresStore, count: int) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_a_dump_holds_up_the_migration_and_nobody_else(database: Database, next_versions: NextVersions) -> None:
+async def test_a_dump_delays_the_migration_and_no_other_transaction(
+    database: Database, next_versions: NextVersions
+) -> None:
     before = await database.opened()
     next_versions.are(ADD)
     async with opening(database.store()) as migration, dump(database):
@@ -105,7 +107,7 @@ async def test_a_dump_holds_up_the_migration_and_nobody_else(database: Database,
     assert await database.rows(VERSION) == [(str(newest + 1),)]
 
 
-async def test_a_server_that_has_forgotten_how_long_to_wait_holds_nobody_up(
+async def test_a_server_that_has_lost_its_timeouts_delays_no_transaction(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where its clock was set: the wait for a lock ends as late as the step is long, or a minute late."""
@@ -183,7 +185,7 @@ async def test_who_holds_the_tables_for_too_long_is_named(
     await database.opened()
 
 
-async def test_who_finds_another_at_it_all_the_while_is_told(
+async def test_a_migration_that_another_process_holds_is_reported(
     database: Database, next_versions: NextVersions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await database.opened()

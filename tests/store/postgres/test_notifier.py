@@ -14,7 +14,7 @@ from tests.store.postgres.worlds import Database
 pytestmark = pytest.mark.servers
 
 
-async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: Database) -> None:
+async def test_a_store_that_is_closed_at_once_has_sent_its_notification(database: Database) -> None:
     world = World(lambda environment: database.store())
     listening = await database.opened()
     passing = await database.opened()
@@ -23,7 +23,7 @@ async def test_a_store_that_is_closed_at_once_has_told_of_its_change(database: D
     await until(listening.host.changed)
 
 
-async def test_whoever_waits_for_word_has_it_at_once_and_once(database: Database) -> None:
+async def test_a_waiting_store_is_notified_at_once_and_once(database: Database) -> None:
     world = World(lambda environment: database.store())
     listening, other = await database.opened(), await database.opened()
     listening.host.changed()

@@ -85,7 +85,7 @@ async def test_a_newer_schema_is_refused(database: Database, version: str) -> No
     assert "upgrade this program" in str(error)
 
 
-async def test_a_store_is_told_by_its_address(database: Database) -> None:
+async def test_a_store_is_identified_by_its_address(database: Database) -> None:
     with pytest.raises(StoreUnavailable, match="expected a Stepward store, found none"):
         identify(database.address)
     await database.opened("shop")
@@ -111,13 +111,13 @@ async def test_a_database_that_is_not_there_is_unusable(database: Database) -> N
     assert "expected the database, found none of that name" in str(error)
 
 
-async def test_a_user_who_is_not_let_in_is_told(database: Database) -> None:
+async def test_a_refused_user_is_reported(database: Database) -> None:
     error = await refusal(database.store(address=database.server.address(database.name, "stranger:canary")))
     assert isinstance(error, StoreUnusable)
     assert "expected to be let in" in str(error)
 
 
-async def test_a_wrong_password_is_told(database: Database) -> None:
+async def test_a_wrong_password_is_reported(database: Database) -> None:
     await database.rows(f"create role {WITH_PASSWORD} login password 'right'")
     error = await refusal(database.store(address=database.server.address(database.name, f"{WITH_PASSWORD}:canary")))
     await database.rows(f"drop role {WITH_PASSWORD}")
@@ -125,20 +125,20 @@ async def test_a_wrong_password_is_told(database: Database) -> None:
     assert "expected the right password" in str(error)
 
 
-async def test_an_address_of_another_form_is_told(database: Database) -> None:
+async def test_an_address_of_another_form_is_refused(database: Database) -> None:
     error = await refusal(database.store(address="postgresql://ada:canary@host/shop?sslmode=sometimes"))
     assert isinstance(error, StoreUnusable)
     assert "expected an address that PostgreSQL's driver takes" in str(error)
 
 
-async def test_missing_rights_are_told(database: Database) -> None:
+async def test_missing_rights_are_reported(database: Database) -> None:
     error = await refusal(database.store(address=await unprivileged(database)))
     assert isinstance(error, StoreUnusable)
     assert "found InsufficientPrivilegeError: permission denied for database" in str(error)
     assert "or CREATE on the database" in str(error)
 
 
-async def test_a_schema_that_somebody_made_for_the_user_will_do(database: Database) -> None:
+async def test_a_schema_that_was_made_for_the_user_is_used(database: Database) -> None:
     address = await unprivileged(database)
     await database.rows(f"create schema stepward_shop authorization guest_{database.name}")
     await database.opened(address=address)
@@ -151,7 +151,7 @@ async def test_an_old_server_is_refused(database: Database, monkeypatch: pytest.
     assert "expected PostgreSQL 99 or newer, found" in str(error)
 
 
-async def test_too_many_connections_are_told(database: Database) -> None:
+async def test_too_many_connections_are_reported(database: Database) -> None:
     await database.run(f"create role few login connection limit 0; grant create on database {database.name} to few")
     error = await refusal(database.store(address=database.server.address(database.name, "few")))
     await database.run(f"revoke create on database {database.name} from few; drop role few")
@@ -159,7 +159,7 @@ async def test_too_many_connections_are_told(database: Database) -> None:
     assert "expected room for a connection" in str(error)
 
 
-async def test_a_server_in_recovery_is_told(standby: Server) -> None:
+async def test_a_server_in_recovery_is_reported(standby: Server) -> None:
     database = Database(standby, "postgres")
     error = await refusal(database.store())
     assert isinstance(error, StoreUnavailable)

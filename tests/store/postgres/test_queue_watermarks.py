@@ -66,7 +66,7 @@ async def test_a_message_whose_transaction_commits_late_is_found(database: Datab
     assert await _taken(store) == [b"late"]
 
 
-async def test_a_message_that_somebody_took_and_rolled_back_is_found(database: Database) -> None:
+async def test_a_message_whose_taking_was_rolled_back_is_found(database: Database) -> None:
     store = await _drained(database)
     await store.messages.put("q", [(b"kept", None)])
     writer = await database.connect()

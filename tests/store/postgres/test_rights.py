@@ -143,7 +143,7 @@ async def test_a_process_that_lacks_rights_does_not_start(guided: Database) -> N
             pass
 
 
-async def test_who_does_not_own_the_tables_is_told_who_migrates(
+async def test_a_user_that_does_not_own_the_tables_sees_who_migrates(
     guided: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     newest = versions.newest()

@@ -90,13 +90,17 @@ async def test_one_that_has_locked_its_own_instance_is_fenced(database: Database
     assert [instance.id for instance in dead] == ["stalled"]
 
 
-async def test_one_that_has_locked_the_seat_keeps_nobody_from_leading(database: Database, stall: Stall) -> None:
+async def test_a_stalled_session_that_has_locked_the_leadership_prevents_no_election(
+    database: Database, stall: Stall
+) -> None:
     store = await _store(database)
     await stall("select 1 from stepward_shop.leadership for update")
     assert await _at_last(lambda: store.supervisor.lead("leader", 60)) == 1
 
 
-async def test_one_that_has_locked_the_seat_keeps_nobody_from_starting(database: Database, stall: Stall) -> None:
+async def test_a_stalled_session_that_has_locked_the_leadership_prevents_no_start(
+    database: Database, stall: Stall
+) -> None:
     """Also where it is the only Supervisor: nobody else would lead, and end it."""
     store = await _store(database)
     await stall("select 1 from stepward_shop.leadership for update")

@@ -41,7 +41,7 @@ async def test_a_long_snapshot_is_found(held: Database) -> None:
     assert (await _inspected(held)).holds == []
 
 
-async def test_a_slot_that_nobody_reads_is_found(held: Database) -> None:
+async def test_a_slot_without_a_reader_is_found(held: Database) -> None:
     await held.rows(f"select pg_create_physical_replication_slot('forgotten_{held.name}', true)")
     try:
         holds = [hold for hold in (await _inspected(held)).holds if hold.name == f"forgotten_{held.name}"]
@@ -51,7 +51,7 @@ async def test_a_slot_that_nobody_reads_is_found(held: Database) -> None:
         await held.rows(f"select pg_drop_replication_slot('forgotten_{held.name}')")
 
 
-async def test_dead_rows_that_nobody_removes_are_found(held: Database) -> None:
+async def test_dead_rows_that_are_not_removed_are_found(held: Database) -> None:
     await held.rows("insert into stepward_shop.message (queue, body) select 'q', '' from generate_series(1, 300)")
     await held.rows("delete from stepward_shop.message")
     await held.rows("select pg_stat_force_next_flush()")

@@ -40,7 +40,7 @@ def test_what_is_known_comes_with_advice(state: str) -> None:
         (asyncpg.InterfaceError("connection is closed"), StoreUnavailable, "connection is closed"),
     ],
 )
-def test_what_will_never_work_is_told_apart(error: Exception, kind: type[StepwardError], says: str) -> None:
+def test_permanent_errors_are_distinguished(error: Exception, kind: type[StepwardError], says: str) -> None:
     told = translated(error, PLACE)
     assert type(told) is kind
     assert says in str(told)
