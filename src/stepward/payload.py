@@ -14,6 +14,7 @@ import msgspec
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
 from stepward.nesting import is_deeper
 from stepward.pydantic_models import decode_model, encode_model, hoisted, schema_of_model
+from stepward.sealed import BEGINNING, UNOPENED, shown_of, why_unopened
 
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
@@ -74,7 +75,7 @@ def decode(data: bytes, what: str, kind: Any = Any) -> Any:
         return msgspec.json.decode(data, type=kind, dec_hook=decode_model)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         wanted = "JSON" if kind is Any else f"JSON that fits {_name(kind)}"
-        raise InvalidPayload(f"{what}: expected {wanted}, found {cause(error)}") from None
+        raise InvalidPayload(f"{what}: expected {wanted}, found {_found(data, error)}") from None
 
 
 def cause(error: Exception) -> str:
@@ -87,6 +88,12 @@ def cause(error: Exception) -> str:
     return str(error)
 
 
+def _found(data: bytes, error: Exception) -> str:
+    """The cause; of an encrypted payload that could not be opened, why not."""
+    reason = why_unopened(data)
+    return cause(error) if reason is None else f"that it is encrypted, and {reason}"
+
+
 def is_json(data: bytes) -> bool:
     """Whether the bytes are one JSON value."""
     try:
@@ -97,9 +104,14 @@ def is_json(data: bytes) -> bool:
 
 
 def readable(data: bytes | None) -> Any:
-    """The value of recorded bytes, None for none; for bytes that are no JSON, an object that shows their beginning."""
+    """The value of recorded bytes, None for none; for bytes that are no JSON, an object that shows their beginning.
+
+    Of an encrypted payload it is an object with the id of its key and the fields that stay readable.
+    """
     if not data:
         return None
+    if data.startswith((BEGINNING, UNOPENED)) and (shown := shown_of(data)) is not None:
+        return shown
     if not is_json(data):
         return {"unreadable": repr(data[:SHOWN_BYTES])[2:-1], "bytes": len(data)}
     return msgspec.json.decode(data)
@@ -133,7 +145,7 @@ class Signature:
             values = msgspec.structs.astuple(self._decoder.decode(data))
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found {cause(error)}; pass values that fit"
+                f"arguments of {self.what}: expected {self.text()}, found {_found(data, error)}; pass values that fit"
             ) from None
         if not self._named:
             return values, {}
@@ -146,7 +158,7 @@ class Signature:
             return self._result.decode(data)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidPayload(
-                f"result of {self.what}: expected {_name(self._result.type)}, found {cause(error)}"
+                f"result of {self.what}: expected {_name(self._result.type)}, found {_found(data, error)}"
             ) from None
 
     def check_returned(self, value: Any, data: bytes) -> None:

@@ -1,0 +1,43 @@
+"""The codec that a process composes its store and its queues with."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from stepward.encryption.keys import Encryption
+from stepward.errors import Refused
+from stepward.sealed import PayloadCodec, is_sealed, unopened
+
+NO_KEY = "this process has no key; set STEPWARD_ENCRYPTION"
+
+
+class KeylessCodec:
+    """Implements ``PayloadCodec`` for operators without a key: they see that payloads are encrypted, and write none."""
+
+    current = None
+
+    def has_key(self, key: str) -> bool:
+        return False
+
+    def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> NoReturn:
+        what = place.partition("\0")[0]
+        raise Refused(
+            f"{what}: expected a key, as this store's payloads are encrypted, found none; set STEPWARD_ENCRYPTION"
+        )
+
+    def open(self, data: bytes, owner: str, place: str) -> bytes:
+        return unopened(data, NO_KEY) if is_sealed(data) else data
+
+
+def operator_codec(app: str, encryption: Encryption | None) -> PayloadCodec:
+    """The codec of an operator's process, which may have no key."""
+    return codec_of(app, encryption) or KeylessCodec()
+
+
+def codec_of(app: str, encryption: Encryption | None) -> PayloadCodec | None:
+    """The codec of an application; None where its payloads are not encrypted."""
+    if encryption is None:
+        return None
+    from stepward.encryption.cipher import PayloadCipher  # noqa: PLC0415  an extra's
+
+    return PayloadCipher(app, encryption)
