@@ -6,20 +6,24 @@ from importlib.util import find_spec
 
 from stepward.clock import Environment
 from stepward.errors import SettingsError
+from stepward.sealed import PayloadCodec
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
 from stepward.store.sqlite.engine.identity import read_identity, read_missing
 from stepward.store.sqlite.store import SqliteStore
 
 
-def open_store(address: str, *, app: str, environment: Environment) -> Store:
-    """The store of that address, not yet connected. Raises SettingsError for an address of another form."""
+def open_store(address: str, *, app: str, environment: Environment, codec: PayloadCodec | None = None) -> Store:
+    """The store of that address, not yet connected; ``codec`` encrypts its payloads.
+
+    Raises SettingsError for an address of another form.
+    """
     if is_postgres(address):
         _check_driver()
         from stepward.store.postgres.store import PostgresStore  # noqa: PLC0415  an extra's
 
-        return PostgresStore(postgres_place(address), app=app, environment=environment)
-    return SqliteStore(sqlite_path(address), app=app, environment=environment)
+        return PostgresStore(postgres_place(address), app=app, environment=environment, codec=codec)
+    return SqliteStore(sqlite_path(address), app=app, environment=environment, codec=codec)
 
 
 def identify(address: str) -> Identity:

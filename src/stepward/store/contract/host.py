@@ -29,6 +29,14 @@ class HostStore(Protocol):
         need."""
         ...
 
+    async def key_marks(self) -> dict[str, str]:
+        """By id, each key with which payloads were ever encrypted, and a text that it sealed."""
+        ...
+
+    async def keep_key_mark(self, key: str, mark: str) -> None:
+        """Note that payloads are encrypted with that key; the first mark of an id stays."""
+        ...
+
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         """The identity of the store, which never changes; ``fresh`` is written where there is none yet."""
         ...

@@ -28,3 +28,11 @@ update {schema}.task set hangs = hangs + 1 where uid = $1 and state not in {ends
 update {schema}.alert set acknowledged_at = $3, acknowledged_by = $4,
     resolved_at = $3, delivered_at = null, next_try = $3
 where acknowledged_at is null and kind = $1 and details = $2 returning number
+
+-- name: key_marks
+-- Returns the keys with which payloads were ever encrypted.
+select key, value from {schema}.meta where starts_with(key, 'encryption_key:')
+
+-- name: keep_key_mark
+-- Inserts the mark of a key; the first one stays.
+insert into {schema}.meta values ($1, $2) on conflict (key) do nothing

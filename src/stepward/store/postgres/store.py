@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from stepward.clock import Environment
+from stepward.sealed import PayloadCodec
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
+from stepward.store.postgres.engine.query_catalogue import row_codec
 from stepward.store.postgres.engine.search_dialect import search_dialect
 from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.hot import transaction
@@ -29,16 +31,23 @@ class PostgresStore:
     """A state store in a schema of a PostgreSQL database, for any number of processes on any hosts.
 
     The schema is ``stepward_`` and the application's name, so that the store may stand in the application's own
-    database and several may share one. ``clock`` says how the server's clock is followed.
+    database and several may share one. ``clock`` says how the server's clock is followed; ``codec`` encrypts payloads.
     """
 
     def __init__(
-        self, place: PostgresPlace, *, app: str, environment: Environment, clock: StoreClock | None = None
+        self,
+        place: PostgresPlace,
+        *,
+        app: str,
+        environment: Environment,
+        clock: StoreClock | None = None,
+        codec: PayloadCodec | None = None,
     ) -> None:
         self._app = app
         self._place = place
         self._clock = clock or StoreClock(environment.clock)
-        self._database = Database(place, place.schema or versions.schema_of(app), environment, self._clock)
+        schema = place.schema or versions.schema_of(app)
+        self._database = Database(place, schema, environment, self._clock, row_codec(codec))
         self._notifier = Notifier(self._database)
         self.now = self._clock.now
         engine = self._engine()

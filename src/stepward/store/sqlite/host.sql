@@ -23,3 +23,11 @@ update stepward_task set hangs = hangs + 1 where uid = ?1 and state not in {ends
 update stepward_alert set acknowledged_at = ?3, acknowledged_by = ?4,
     resolved_at = ?3, delivered_at = null, next_try = ?3
 where acknowledged_at is null and kind = ?1 and details = ?2 returning number
+
+-- name: key_marks
+-- Returns the keys with which payloads were ever encrypted.
+select key, value from stepward_meta where key >= 'encryption_key:' and key < 'encryption_key;'
+
+-- name: keep_key_mark
+-- Inserts the mark of a key; the first one stays.
+insert into stepward_meta values (?1, ?2) on conflict (key) do nothing

@@ -5,11 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 from stepward.clock import Environment
+from stepward.sealed import PayloadCodec
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.query_catalogue import row_codec
 from stepward.store.sqlite.engine.search_dialect import DIALECT
 from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
 from stepward.store.sqlite.hot import transaction
@@ -28,8 +30,8 @@ class SqliteStore:
     """A state store in one SQLite file, which any number of processes of this host may share.
 
     ``path`` is a file, or ``file:/name?vfs=memdb`` for a database in memory that the stores of this process
-    share. Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds how long a verb
-    waits, without blocking the loop, while another transaction holds the file.
+    share; ``codec`` encrypts payloads. Everything runs at once on the thread of the event loop; ``busy_seconds`` bounds
+    how long a verb waits, without blocking the loop, while another transaction holds the file.
     """
 
     def __init__(
@@ -40,9 +42,10 @@ class SqliteStore:
         environment: Environment,
         busy_seconds: float = 5.0,
         synchronous: str = "full",
+        codec: PayloadCodec | None = None,
     ) -> None:
         self._app = app
-        self._database = Database(path, environment, busy_seconds, synchronous)
+        self._database = Database(path, environment, busy_seconds, synchronous, row_codec(codec))
         self._clock = StoreClock(environment.clock)
         self.now = self._clock.now
         engine = self._engine()

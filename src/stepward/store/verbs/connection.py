@@ -47,6 +47,10 @@ class VerbConnection(ABC):
         """All rows of a statement."""
 
     @abstractmethod
+    def opened(self, query: str, rows: list[VerbRow]) -> list[VerbRow]:
+        """Rows of a statement that was composed, with payloads opened as those of that query are."""
+
+    @abstractmethod
     def _arrays(self, many: Sequence[Sequence[Any]]) -> Sequence[Any]:
         """The parameters that give a query many rows of values at once."""
 

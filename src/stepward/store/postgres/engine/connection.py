@@ -15,6 +15,7 @@ from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, Com
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
 from stepward.store.postgres.engine.session import MARK, Use, cleaning
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
+from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 
@@ -34,10 +35,18 @@ class Connection(VerbConnection):
     """A connection with the queries of one schema."""
 
     def __init__(
-        self, raw: asyncpg.Connection[asyncpg.Record], schema: str, seconds: float, *, is_bound: bool = False
+        self,
+        raw: asyncpg.Connection[asyncpg.Record],
+        schema: str,
+        seconds: float,
+        *,
+        is_bound: bool = False,
+        codec: RowCodec | None = None,
     ) -> None:
         super().__init__(load_catalogue(schema))
         self.raw = raw
+        self.codec = codec
+        """Seals and opens payloads by the names of queries; None where they are not encrypted."""
         self.schema = schema
         self.statements = 0
         self.use = Use.NONE
@@ -57,9 +66,20 @@ class Connection(VerbConnection):
         self._line: KnownPrimary | None = None
         raw.add_log_listener(self._warned)
 
+    async def rows(self, query: str, *values: Any) -> list[Row]:
+        """All rows of a query."""
+        return self.opened(query, await super().rows(query, *self.sealed(query, values)))
+
+    def sealed(self, query: str, values: Sequence[Any]) -> Sequence[Any]:
+        """The parameters of a query with payloads sealed."""
+        return values if self.codec is None else self.codec.sealed(query, values)
+
+    def opened(self, query: str, rows: list[Row]) -> list[Row]:
+        return rows if self.codec is None else self.codec.opened(query, rows)
+
     async def change(self, query: str, *values: Any) -> int:
         """Run a changing query; how many rows it changed."""
-        status = await self._answered(self.raw.execute(self._queries[query], *values))
+        status = await self._answered(self.raw.execute(self._queries[query], *self.sealed(query, values)))
         return int(status.rpartition(" ")[2])
 
     async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
@@ -82,7 +102,7 @@ class Connection(VerbConnection):
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         """Have acts appended at the end of the transaction: who locked rows after the chain would wait for one who has
         locked them and waits for the chain."""
-        self.audits += acts
+        self.audits += acts if self.codec is None else self.codec.acts(acts)
 
     async def link_audits(self) -> None:
         """Append what waits for the end of the transaction."""

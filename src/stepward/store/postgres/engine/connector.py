@@ -14,6 +14,7 @@ from stepward.store.postgres.engine.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
+from stepward.store.sealing.row_codec import RowCodec
 
 Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -64,11 +65,12 @@ class Connector:
     A primary that another has replaced, and that still runs, is not taken for one: hosts are asked who took over last.
     """
 
-    def __init__(self, place: PostgresPlace, schema: str) -> None:
+    def __init__(self, place: PostgresPlace, schema: str, codec: RowCodec | None = None) -> None:
         self.place = place
         self.pooled = place.pooled
         self.lineage = Lineage()
         self._schema = schema
+        self._codec = codec
         self._hosts = hosts_of(place.dsn)
         self._first = 0
         """Which of the hosts is tried first: the newest primary, another once that one has used up all the time."""
@@ -83,7 +85,7 @@ class Connector:
         try:
             await self._look_round()
             raw = await self._recognised(_bounds(seconds) | {"application_name": session_name(self._schema)} | settings)
-            connection = Connection(raw, self._schema, seconds, is_bound=not self.pooled)
+            connection = Connection(raw, self._schema, seconds, is_bound=not self.pooled, codec=self._codec)
             await self._admit(connection)
         except StepwardError:
             raise

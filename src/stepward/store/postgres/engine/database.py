@@ -20,6 +20,7 @@ from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.engine.pool import Pool
 from stepward.store.postgres.engine.transactions import Transactions
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
+from stepward.store.sealing.row_codec import RowCodec
 
 OTHERS = 4
 TRANSACTIONS = 8
@@ -31,11 +32,19 @@ class Database:
     """A lane for the Scheduler's turns, one for leases, which wait for nothing else, one for transactions that
     applications share, and one for all the rest."""
 
-    def __init__(self, place: PostgresPlace, schema: str, environment: Environment, clock: StoreClock) -> None:
+    def __init__(
+        self,
+        place: PostgresPlace,
+        schema: str,
+        environment: Environment,
+        clock: StoreClock,
+        codec: RowCodec | None = None,
+    ) -> None:
         self.place = place
         self.schema = schema
         self.clock = clock
-        self.connector = Connector(place, schema)
+        self.codec = codec
+        self.connector = Connector(place, schema, codec)
         self._unconfirmed = UnconfirmedCommits(place.shown)
         self.turns = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
         self.leases = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)

@@ -9,10 +9,21 @@ from types import MappingProxyType
 import msgspec
 
 from stepward.model.records import Instance, Step, Task
+from stepward.sealed import PayloadCodec
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns
 from stepward.store.search.listing import listed_columns
+from stepward.store.sealing.columns import (
+    GIVEN,
+    INBOX_BEHIND_ONE,
+    SHOWN,
+    TASK,
+    Columns,
+    step_columns,
+    task_columns,
+)
+from stepward.store.sealing.row_codec import RowCodec
 
 Queries = Mapping[str, str]
 
@@ -97,6 +108,23 @@ def _literal(value: object) -> str:
     if isinstance(value, bytes):
         return f"'{value.decode()}'::bytea"
     return "null" if value is None else str(value).lower()
+
+
+COMPACT: dict[str, Columns] = {
+    "turn.insert_task_compact": task_columns(COMPACT_FORMS["insert_task"].others),
+    "turn.insert_step_compact": step_columns(COMPACT_FORMS["insert_step"].others),
+    "turn.finish_compact": step_columns(COMPACT_FORMS["finish"].others),
+}
+SHOWN_HERE: dict[str, Columns] = {
+    "scheduler.claim": TASK,
+    **dict.fromkeys(("scheduler.read_inbox", "scheduler.read_inbox_since"), INBOX_BEHIND_ONE),
+}
+"""Rows with payloads of queries that this engine alone has, or has with other columns."""
+
+
+def row_codec(codec: PayloadCodec | None) -> RowCodec | None:
+    """The codec of this store's rows, by the names of its queries."""
+    return None if codec is None else RowCodec(codec, GIVEN | COMPACT, SHOWN | SHOWN_HERE)
 
 
 OWN = {

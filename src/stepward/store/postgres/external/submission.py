@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.messages.status_events import KEPT_SECONDS
@@ -19,6 +20,7 @@ from stepward.store.drivers import Ask, Dialogue
 from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, TYPES, quoted
 from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS
+from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.verbs.tasks.status_events import received
 
 HERE = (
@@ -33,7 +35,11 @@ class Elsewhere(Exception):
 
 
 def submission(
-    schema: str, tasks: Sequence[Task], plans: Plans, is_origin: Callable[[str], bool]
+    schema: str,
+    tasks: Sequence[Task],
+    plans: Plans,
+    is_origin: Callable[[str], bool],
+    codec: RowCodec | None = None,
 ) -> Dialogue[list[Submitted]]:
     """Insert tasks whose ids are new, the first of each id, with their plans; tell for each what became of it.
 
@@ -43,16 +49,18 @@ def submission(
     firsts: dict[str, Task] = {}
     for task in tasks:
         firsts.setdefault(task.id, task)
-    found = yield Ask(queries["insert"], _lists(list(firsts.values()), plans))
+    found = yield Ask(queries["insert"], _lists(list(firsts.values()), plans, codec))
     if not is_origin(found[0][0]):
         raise Elsewhere
     created = {row[1] for row in found}
     answers = {task.uid: Submitted(task.uid, task.id, created=True, same=True) for task in tasks if task.uid in created}
     others = [task for task in tasks if task.uid not in created]
     if others:
-        known = yield Ask(queries["existing"], _asked(others))
-        for place, uid, same in known:
-            answers[others[place].uid] = Submitted(uid, others[place].id, created=False, same=same)
+        known = yield Ask(queries["existing"], _asked(others, compares=codec is None))
+        for place, uid, same, recorded in known:
+            task = others[place]
+            is_same = same and (recorded is None or _is_same(task, uid, recorded, codec))
+            answers[task.uid] = Submitted(uid, task.id, created=False, same=is_same)
     if len(answers) < len(tasks):
         raise StoreUnavailable("transaction: expected the task of an id in use, found it just purged; submit again")
     return [answers[task.uid] for task in tasks]
@@ -73,12 +81,12 @@ def queries_of(schema: str) -> Mapping[str, str]:
     return load_queries(__package__, "submission.sql", fragments)
 
 
-def _lists(tasks: Sequence[Task], plans: Plans) -> str:
+def _lists(tasks: Sequence[Task], plans: Plans, codec: RowCodec | None) -> str:
     events = [
         {
             "task": task.uid,
             "queue": task.reply_to,
-            "body": _text(received(task)),
+            "body": _text(_sealed_event(task, codec)),
             "expires_at": task.created_at + KEPT_SECONDS,
         }
         for task in tasks
@@ -86,17 +94,45 @@ def _lists(tasks: Sequence[Task], plans: Plans) -> str:
     ]
     steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
     return json.dumps(
-        {"tasks": [_row(task) for task in tasks], "steps": [_row(step) for step in steps], "events": events}
+        {
+            "tasks": [_row(_sealed(task, codec)) for task in tasks],
+            "steps": [_row(step) for step in steps],
+            "events": events,
+        }
     )
 
 
-def _asked(tasks: Sequence[Task]) -> str:
+def _asked(tasks: Sequence[Task], *, compares: bool) -> str:
+    """``compares``: the server compares inputs, as they are not encrypted."""
     return json.dumps(
         [
-            {"place": place, "id": task.id, "workflow": task.workflow, "input": _text(task.input)}
+            {
+                "place": place,
+                "id": task.id,
+                "workflow": task.workflow,
+                "input": _text(task.input) if compares else None,
+            }
             for place, task in enumerate(tasks)
         ]
     )
+
+
+def _is_same(task: Task, uid: str, recorded: str, codec: RowCodec | None) -> bool:
+    """Whether the input of the task of that uid, encrypted and in base64, is what this one has."""
+    row = (task.id, uid, task.workflow, b64decode(recorded))
+    found = row if codec is None else codec.opened("submission.existing", [row])[0]
+    return bool(found[-1] == task.input)
+
+
+def _sealed(task: Task, codec: RowCodec | None) -> Task:
+    if codec is None:
+        return task
+    return Task(**dict(zip(Task.__struct_fields__, codec.sealed("submission.insert", astuple(task)), strict=True)))
+
+
+def _sealed_event(task: Task, codec: RowCodec | None) -> bytes:
+    event = received(task)
+    return event if codec is None else codec.sealed("status_events.put", (task.reply_to, event))[1]
 
 
 def _row(record: msgspec.Struct) -> dict[str, Any]:

@@ -25,7 +25,9 @@ select {here}, made.uid from (values (1)) as one left join made on true
 
 -- name: existing
 -- Returns whether tasks that exist are equal to those submitted; the input of a later run is not what was submitted.
-select v.place, t.uid, t.workflow = v.workflow and (t.run > 1 or t.input = decode(v.input, 'base64'))
+-- Without an input to compare with, as where inputs are encrypted, it returns the input that was submitted in base64.
+select v.place, t.uid, t.workflow = v.workflow and (t.run > 1 or v.input is null or t.input = decode(v.input, 'base64')),
+    case when v.input is null and t.run = 1 then encode(t.input, 'base64') end
 from json_to_recordset(cast(cast(:given as text) as json)) as v (place integer, id text, workflow text, input text)
 join {schema}.task as t on t.id = v.id
 

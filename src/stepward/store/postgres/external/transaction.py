@@ -36,6 +36,7 @@ class PostgresExternalTransaction:
         self._name = name_of(connection)
         self._caller = self._recognised(connection)
         self._schema = database.schema
+        self._codec = database.codec
         self._place = database.place.shown
         self._origin = origin
         self.ring = ring
@@ -71,7 +72,7 @@ class PostgresExternalTransaction:
     def _each(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
         submitted: list[Submitted] = []
         for tasks in parts:
-            submitted += yield from submission(self._schema, tasks, plans, self._origin.is_at)
+            submitted += yield from submission(self._schema, tasks, plans, self._origin.is_at, self._codec)
             check_same(submitted[-len(tasks) :])
         return submitted
 

@@ -41,7 +41,7 @@ async def apply_at_once(connection: Connection, parts: Sequence[TurnPart]) -> fl
     Raises Missed with the reason of the first part that does not apply.
     """
     text = _composed(connection.schema, tuple((part.query, part.rows is not None) for part in parts))
-    values = [value for part in parts for value in _counted(part)]
+    values = [value for part in parts for value in _counted(part, connection.sealed(part.query, part.values))]
     try:
         ((clock,),) = await connection.fetched(text, *values)
     except asyncpg.PostgresError as error:
@@ -80,8 +80,8 @@ async def _apply_in_order(connection: Connection, parts: Sequence[TurnPart]) -> 
             raise Missed(part.reason)
 
 
-def _counted(part: TurnPart) -> list[object]:
-    return part.values if part.rows is None else [*part.values, part.rows]
+def _counted(part: TurnPart, values: Sequence[object]) -> Sequence[object]:
+    return values if part.rows is None else [*values, part.rows]
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)

@@ -9,6 +9,8 @@ from typing import Any
 import apsw
 import msgspec
 
+from stepward.store.sealing.row_codec import RowCodec
+
 Row = tuple[Any, ...]
 Values = Sequence[Any]
 
@@ -26,13 +28,15 @@ JOURNAL_BYTES = 64 * 1024 * 1024
 class Connection:
     """A connection whose statements are counted; every verb finishes its statement before it returns."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, codec: RowCodec | None = None) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
         if is_memory(path):
             flags |= apsw.SQLITE_OPEN_CREATE
         self.raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENTS_KEPT)
         self.raw.set_busy_timeout(0)
         self.statements = 0
+        self.codec = codec
+        """Seals and opens payloads by the texts of queries; None where they are not encrypted."""
         self._savepoints = 0
         self._ours = False
 
@@ -50,7 +54,9 @@ class Connection:
     def rows(self, sql: str, values: Values = ()) -> list[Row]:
         """All rows of one statement."""
         self.statements += 1
-        return self.raw.execute(sql, values).fetchall()
+        if self.codec is None:
+            return self.raw.execute(sql, values).fetchall()
+        return self.codec.opened(sql, self.raw.execute(sql, self.codec.sealed(sql, values)).fetchall())
 
     def row(self, sql: str, values: Values = ()) -> Row | None:
         """The first row, if any."""
@@ -61,14 +67,14 @@ class Connection:
         """Run a changing statement; how many rows it changed."""
         self.statements += 1
         before = self.raw.total_changes()
-        self.raw.execute(sql, values)
+        self.raw.execute(sql, values if self.codec is None else self.codec.sealed(sql, values))
         return self.raw.total_changes() - before
 
     def change_many(self, sql: str, many: Iterable[Values]) -> int:
         """Run a changing statement once for each of ``many``; how many rows they changed. Counts as one."""
         self.statements += 1
         before = self.raw.total_changes()
-        self.raw.executemany(sql, many)
+        self.raw.executemany(sql, many if self.codec is None else self.codec.sealed_rows(sql, many))
         return self.raw.total_changes() - before
 
     def begin(self, how: str) -> None:

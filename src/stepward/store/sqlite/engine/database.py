@@ -11,6 +11,7 @@ import apsw
 
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
+from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection, is_memory
 from stepward.store.sqlite.engine.faults import BUSY, DATA, translated
 from stepward.store.sqlite.engine.reader import BesideReader
@@ -30,12 +31,20 @@ LONGEST_PAUSE = 0.002
 class Database:
     """The connections of one store object to its file."""
 
-    def __init__(self, path: str, environment: Environment, busy_seconds: float, synchronous: str) -> None:
+    def __init__(
+        self,
+        path: str,
+        environment: Environment,
+        busy_seconds: float,
+        synchronous: str,
+        codec: RowCodec | None = None,
+    ) -> None:
         self.path = path
         self.environment = environment
         self.connection: Connection | None = None
         self._busy_seconds = busy_seconds
         self._synchronous = synchronous
+        self._codec = codec
         self._second: Connection | None = None
         self._second_used = asyncio.Lock()
         self._reader: BesideReader | None = None
@@ -75,7 +84,7 @@ class Database:
             return await self.snapshot(work, *args, **kwargs)
         self._open()
         if self._reader is None:
-            self._reader = BesideReader(self.path, self._busy_seconds, self._synchronous)
+            self._reader = BesideReader(self.path, self._busy_seconds, self._synchronous, self._codec)
         try:
             return await self._reader.run(lambda connection: work(connection, *args, **kwargs))
         except BUSY:
@@ -218,7 +227,7 @@ class Database:
             raise commit_unknown(error, self.path) from error
 
     def _connect(self) -> Connection:
-        connection = Connection(self.path)
+        connection = Connection(self.path, self._codec)
         try:
             check_owner(connection, self.path)
             use_log(connection, self.path)
@@ -230,7 +239,7 @@ class Database:
 
     def _begin_second(self) -> Connection:
         if self._second is None:
-            self._second = Connection(self.path)
+            self._second = Connection(self.path, self._codec)
             self._second.tune(self._synchronous)
             self._second.keep_transactions_ours()
         self._second.begin(BEGIN_WRITE)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 
+from stepward.sealed import PayloadCodec
 from stepward.store.queries import read_catalogue
+from stepward.store.sealing.columns import GIVEN, INBOX, SHOWN, TASK, Columns
+from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 
 FOLDERS = ("", "hot")
@@ -40,9 +44,22 @@ SUPERVISION = {
             select 1 from stepward_step as b where b.task = p.uid and b.run = t.parent_run and b.kind = 'child')))""",
 }
 """What several of the Supervisor's queries share, those of retention among them."""
+SHOWN_HERE: dict[str, Columns] = {"claiming.claim": TASK, "scheduler.read_inbox": INBOX}
+"""Rows with payloads of queries that this engine alone has, or has with other columns."""
 
 
 @cache
 def load_catalogue() -> dict[str, str]:
     """The queries of all ``.sql`` files of this store."""
     return read_catalogue("stepward.store.sqlite", FOLDERS, FRAGMENTS | SUPERVISION)
+
+
+def row_codec(codec: PayloadCodec | None) -> RowCodec | None:
+    """The codec of this store's rows, by the texts of its queries, as a connection knows no names."""
+    return None if codec is None else RowCodec(codec, _by_text(GIVEN), _by_text(SHOWN | SHOWN_HERE))
+
+
+def _by_text(columns: Mapping[str, Columns]) -> dict[str, Columns]:
+    """Also by the names of composed queries."""
+    catalogue = load_catalogue()
+    return {catalogue.get(query, query): each for query, each in columns.items()}

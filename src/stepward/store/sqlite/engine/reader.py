@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import apsw
 
+from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.connection import BEGIN_READ, Connection
 from stepward.threads import Threads
 
@@ -21,10 +22,11 @@ CACHE_KIB = 16_384
 class BesideReader:
     """Runs work that reads, one after the other, beside the loop."""
 
-    def __init__(self, path: str, busy_seconds: float, synchronous: str) -> None:
+    def __init__(self, path: str, busy_seconds: float, synchronous: str, codec: RowCodec | None) -> None:
         self._path = path
         self._busy_seconds = busy_seconds
         self._synchronous = synchronous
+        self._codec = codec
         self._threads = Threads(1, "stepward_reader")
         self._connection: Connection | None = None
         self._closed = False
@@ -56,7 +58,7 @@ class BesideReader:
                 connection.close()
 
     def _connect(self) -> Connection:
-        connection = Connection(self._path)
+        connection = Connection(self._path, self._codec)
         connection.tune(self._synchronous)
         connection.raw.set_busy_timeout(int(self._busy_seconds * MILLISECONDS))
         connection.raw.pragma("cache_size", -CACHE_KIB)

@@ -23,6 +23,9 @@ class DrivenConnection(VerbConnection):
     async def fetched(self, sql: str, *values: Any) -> list[Row]:
         return self._connection.rows(sql, _given(values))
 
+    def opened(self, query: str, rows: list[Row]) -> list[Row]:
+        return rows if self._connection.codec is None else self._connection.codec.opened(query, rows)
+
     def _arrays(self, many: Sequence[Sequence[Any]]) -> Sequence[Any]:
         return (encoded(many),)
 
@@ -50,7 +53,8 @@ class DrivenConnection(VerbConnection):
             yield
 
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
-        await journal.link(self, acts)
+        codec = self._connection.codec
+        await journal.link(self, acts if codec is None else codec.acts(acts))
 
 
 def _given(values: Sequence[Any]) -> Sequence[Any]:

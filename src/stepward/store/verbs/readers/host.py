@@ -13,9 +13,13 @@ from stepward.store.contract import Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.verbs import agents, journal, leases, recurring
+from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart
 from stepward.store.verbs.tasks import inbox
+
+KEY_MARK = "encryption_key:"
+"""Before the id of a key, the name under which its mark is kept."""
 
 
 class HostVerbs(VerbPart):
@@ -40,6 +44,13 @@ class HostVerbs(VerbPart):
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         known = await self._transactions.read(_identity)
         return known if known is not None else await self._transactions.write(_keep_identity, fresh)
+
+    async def key_marks(self) -> dict[str, str]:
+        found = await self._transactions.read(ask.rows, "host.key_marks")
+        return {name.removeprefix(KEY_MARK): mark for name, mark in found}
+
+    async def keep_key_mark(self, key: str, mark: str) -> None:
+        await self._transactions.single(ask.change, "host.keep_key_mark", KEY_MARK + key, mark)
 
     async def register(self, instance: Instance, lease: float) -> None:
         await self._transactions.write(leases.register, instance, lease, self._clock.now())

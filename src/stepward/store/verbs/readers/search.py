@@ -52,7 +52,7 @@ async def found_tasks(connection: VerbConnection, dialect: SearchDialect, search
         if len(tasks) > search.limit or look.last is None:
             break
         source = source.beginning_after(look.last)
-    listed = [rows.task(row) for row in tasks[: search.limit]]
+    listed = [rows.task(row) for row in connection.opened("found tasks", tasks[: search.limit])]
     if len(tasks) > search.limit:
         return FoundTasks(listed, TaskKey(listed[-1].created_at, listed[-1].uid))
     return FoundTasks(listed, look.last)

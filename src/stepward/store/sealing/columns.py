@@ -1,0 +1,167 @@
+"""Which columns of which query hold payloads, and what each is bound to: the parameters and the rows of both engines.
+
+What is not listed is stored as it is: ids, names, states, labels, search attributes, and what operators alone write.
+Queries for archives are not listed on purpose: an archive holds what the store holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from stepward.model.records import Alert, Audit, DeadLetter, InboxRow, Schedule, Step, Task
+from stepward.store.contract import ExpiredStep
+
+
+class PayloadForm(Enum):
+    """What a column's payload is, and what of it stays readable."""
+
+    JSON = ()
+    ERROR = ("type", "step", "place", "attempt", "maybe_done", "in_doubt", "expired")
+    """An error object; searches read its type, and alerts of code that does not fit its place."""
+    DETAILS = ("agent", "workflow", "version", "queue")
+    """The details of an alert, by which an open one is found again."""
+    ACT = ("doubt", "later", "signal", "generation", "set_aside")
+    TEXT = None
+    """A text, in a column of texts."""
+    EVENT = ("data",)
+    """A status event, of which the data are sealed."""
+
+
+class SealedColumn(NamedTuple):
+    """A column with a payload; places count the parameters, or the columns of a row, from 0, or from -1 backwards."""
+
+    place: int
+    kind: str
+    bound: tuple[int, ...] = ()
+    """Where what it is bound to stands: the uid of its task or another owner's name first. Empty: to the application
+    alone."""
+    form: PayloadForm = PayloadForm.JSON
+    unless: int | None = None
+    """Where the kind of an alert stands: those of ``PLAIN_ALERTS`` are not sealed."""
+
+
+Columns = Sequence[SealedColumn]
+
+
+def task_columns(fields: Sequence[str]) -> Columns:
+    """The payloads of a task among columns of these names."""
+    return _columns_among(fields, "task", TASK_FORMS, ("uid",))
+
+
+def step_columns(fields: Sequence[str]) -> Columns:
+    """The payloads of a step among columns of these names."""
+    return _columns_among(fields, "step", STEP_FORMS, ("task", "run", "key"))
+
+
+def _columns_among(
+    fields: Sequence[str], what: str, forms: Mapping[str, PayloadForm], bound: Sequence[str], back: int = 0
+) -> Columns:
+    """``back``: how many columns the row has, to count its places from the end."""
+    places = {name: place - back for place, name in enumerate(fields)}
+    to = tuple(places[name] for name in bound)
+    return [SealedColumn(places[name], f"{what}.{name}", to, form) for name, form in forms.items() if name in places]
+
+
+def _alert_columns(fields: Sequence[str]) -> Columns:
+    places = {name: place for place, name in enumerate(fields)}
+    return [
+        SealedColumn(places[name], f"alert.{name}", form=form, unless=places["kind"])
+        for name, form in ALERT_FORMS.items()
+    ]
+
+
+TASK_FORMS = {"input": PayloadForm.JSON, "output": PayloadForm.JSON, "error": PayloadForm.ERROR}
+STEP_FORMS = TASK_FORMS | {"progress": PayloadForm.JSON}
+ALERT_FORMS = {"message": PayloadForm.TEXT, "details": PayloadForm.DETAILS}
+ACT_FORMS = {"details": PayloadForm.ACT}
+
+TASK = task_columns(Task.__struct_fields__)
+STEP = step_columns(Step.__struct_fields__)
+INBOX_FORMS = {"body": PayloadForm.JSON}
+INBOX_BOUND = ("task", "kind", "name")
+INBOX = _columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND)
+INBOX_BEHIND_ONE = _columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND, back=-1)
+"""Of an inbox row that comes behind another column."""
+ALERT = _alert_columns(Alert.__struct_fields__)
+ACT_GIVEN = _columns_among(Audit.__struct_fields__[1:], "audit", ACT_FORMS, ("task",))
+"""Of an act as it is appended: its columns from ``at`` on."""
+ACT_ROW = _columns_among(Audit.__struct_fields__, "audit", ACT_FORMS, ("task",))
+SCHEDULE = _columns_among(Schedule.__struct_fields__, "schedule", {"input": PayloadForm.JSON}, ("name",))
+DEAD_LETTER = _columns_among(DeadLetter.__struct_fields__, "dead_letter", {"reason": PayloadForm.TEXT}, ())
+BURIED = [SealedColumn(1, "dead_letter.reason", form=PayloadForm.TEXT)]
+OPEN_ALERT = [SealedColumn(1, "alert.details", form=PayloadForm.DETAILS)]
+EXPIRED = _columns_among(
+    ExpiredStep.__struct_fields__,
+    "step",
+    {"error": PayloadForm.ERROR},
+    ("task", "run", "key"),
+    back=len(ExpiredStep.__struct_fields__),
+)
+
+
+def _of_step(**places: int) -> Columns:
+    """Payloads among parameters that begin with task, run and key."""
+    return [SealedColumn(place, f"step.{name}", (0, 1, 2), STEP_FORMS[name]) for name, place in places.items()]
+
+
+def _for_each(queries: Iterable[str], columns: Columns) -> dict[str, Columns]:
+    return dict.fromkeys(queries, columns)
+
+
+GIVEN: dict[str, Columns] = {
+    **_for_each(("turn.insert_task", "turn.insert_child", "submission.insert"), TASK),
+    **_for_each(("turn.insert_step", "turn.insert_planned", "turn.fill_step"), STEP),
+    "turn.finish": _of_step(output=5, error=6),
+    "turn.watch": _of_step(error=5),
+    "turn.move_task": [
+        SealedColumn(5, "task.output", (0,)),
+        SealedColumn(6, "task.error", (0,), PayloadForm.ERROR),
+        SealedColumn(11, "task.input", (0,)),
+    ],
+    "completions.complete": _of_step(output=4, error=5),
+    "supervisor.decide": _of_step(error=6),
+    "progress.note": _of_step(progress=4),
+    "inbox.insert": [SealedColumn(3, "inbox.body", (0, 1, 2))],
+    "inbox.move_free": [SealedColumn(4, "task.error", (0,), PayloadForm.ERROR)],
+    "journal.insert_alert": [
+        SealedColumn(5, "alert.message", form=PayloadForm.TEXT, unless=1),
+        SealedColumn(6, "alert.details", form=PayloadForm.DETAILS, unless=1),
+    ],
+    "journal.count_on": [
+        SealedColumn(1, "alert.message", form=PayloadForm.TEXT),
+        SealedColumn(2, "alert.details", form=PayloadForm.DETAILS),
+    ],
+    "recurring.register": SCHEDULE,
+    "status_events.put": [SealedColumn(1, "event.data", (0,), PayloadForm.EVENT)],
+    **_for_each(("messages.bury", "messages.bury_body"), BURIED),
+}
+"""By query, the parameters that are sealed."""
+
+SHOWN: dict[str, Columns] = {
+    **_for_each(
+        (
+            "client.task",
+            "client.lock_task",
+            "client.ended",
+            "inbox.lock",
+            "scheduler.tasks",
+            "unowned_steps.tasks",
+            "found tasks",
+        ),
+        TASK,
+    ),
+    **_for_each(
+        ("client.steps", "directives.steps", "completions.step", "scheduler.steps", "unowned_steps.steps"), STEP
+    ),
+    "scheduler.inbox": INBOX,
+    **_for_each(("client.alerts", "client.open_alerts", "supervisor.undelivered_alerts"), ALERT),
+    **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
+    **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
+    **_for_each(("recurring.listed", "recurring.due"), SCHEDULE),
+    "messages.dead_letters": DEAD_LETTER,
+    "supervisor.expired_steps": EXPIRED,
+    "submission.existing": [SealedColumn(3, "task.input", (1,))],
+}
+"""By query, the columns of its rows that are opened."""

@@ -1,0 +1,147 @@
+"""Seals the payloads among a query's parameters, and opens those of its rows: the one place where a store does either.
+
+Engines ask it by the name or the text of each query; verbs and rules see payloads as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from stepward.model.effects import SET_ASIDE, SUFFIX
+from stepward.model.messages.cloudevents import OURS
+from stepward.sealed import PLAIN_ALERTS, SHOWN_KEY, PayloadCodec, is_sealed, shown_of, why_unopened
+from stepward.store.sealing.columns import ACT_GIVEN, GIVEN, SHOWN, Columns, PayloadForm, SealedColumn
+
+NOTHING = (None, b"", b"{}", "")
+"""Cells that are stored as they are: nothing, a planned step's input, details without any."""
+EVENT_ID = b'"id":"'
+EVENT_DATA = b'"data":'
+RESPONSES = "replies."
+
+Cells = Sequence[Any]
+
+
+class RowCodec:
+    """The codec of one store object. ``given`` and ``shown`` list columns by what an engine calls its queries."""
+
+    def __init__(
+        self,
+        codec: PayloadCodec,
+        given: Mapping[str, Columns] = GIVEN,
+        shown: Mapping[str, Columns] = SHOWN,
+    ) -> None:
+        self.codec = codec
+        self._given = given
+        self._shown = shown
+
+    def sealed(self, query: str, values: Cells) -> Cells:
+        """The parameters of a query with payloads sealed; a list is a column of many rows."""
+        columns = self._given.get(query)
+        return values if columns is None else self._with(columns, values, self._sealed)
+
+    def sealed_rows(self, query: str, rows: Iterable[Cells]) -> Iterable[Cells]:
+        """Rows of parameters with payloads sealed."""
+        columns = self._given.get(query)
+        return rows if columns is None else [self._row(columns, row, self._sealed) for row in rows]
+
+    def opened(self, query: str, rows: list[Any]) -> list[Any]:
+        """The rows of a query with payloads opened."""
+        columns = self._shown.get(query)
+        return rows if columns is None else [self._row(columns, row, self._opened) for row in rows]
+
+    def acts(self, acts: Sequence[Cells]) -> list[tuple[Any, ...]]:
+        """Acts of the audit before they are linked: its hashes are those of what is stored."""
+        return [tuple(self._row(ACT_GIVEN, act, self._sealed)) for act in acts]
+
+    def _with(self, columns: Columns, values: Cells, convert: Conversion) -> list[Any]:
+        """Parameters of which some are whole columns."""
+        changed = list(values)
+        for column in columns:
+            payloads = values[column.place]
+            if isinstance(payloads, list | tuple):
+                cells = [_cells(values[place], len(payloads)) for place in column.bound]
+                bound = zip(*cells, strict=True) if cells else [()] * len(payloads)
+                kinds = [None] * len(payloads) if column.unless is None else values[column.unless]
+                changed[column.place] = [
+                    payload if payload in NOTHING or kind in PLAIN_ALERTS else convert(column, payload, to)
+                    for payload, to, kind in zip(payloads, bound, kinds, strict=True)
+                ]
+            elif payloads not in NOTHING:
+                changed[column.place] = convert(column, payloads, [values[place] for place in column.bound])
+        return changed
+
+    def _row(self, columns: Columns, row: Cells, convert: Conversion) -> list[Any]:
+        changed = list(row)
+        for column in columns:
+            payload = row[column.place]
+            if payload not in NOTHING and (column.unless is None or row[column.unless] not in PLAIN_ALERTS):
+                changed[column.place] = convert(column, payload, [row[place] for place in column.bound])
+        return changed
+
+    def _sealed(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
+        form, owner = column.form, (bound[0] or "") if bound else ""
+        if form is PayloadForm.JSON:
+            return self.codec.seal(payload, owner, _place(column, bound))
+        if form is PayloadForm.TEXT:
+            return self.codec.seal(payload.encode(), owner, _place(column, bound)).decode()
+        if form is PayloadForm.EVENT:
+            return sealed_event(self.codec, payload) if owner.startswith(RESPONSES) else payload
+        return self.codec.seal(payload, owner, _place(column, bound), _shown(payload, form.value))
+
+    def _opened(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
+        owner = (bound[0] or "") if bound else ""
+        if column.form is not PayloadForm.TEXT:
+            return self.codec.open(payload, owner, _place(column, bound))
+        found = self.codec.open(payload.encode(), owner, _place(column, bound))
+        shown = None if why_unopened(found) is None else shown_of(found)
+        return found.decode() if shown is None else f"(encrypted with key {shown[SHOWN_KEY]})"
+
+
+Conversion = Callable[[SealedColumn, Any, Cells], Any]
+
+
+def sealed_event(codec: PayloadCodec, event: bytes) -> bytes:
+    """A status event with its data sealed; they come last in it."""
+    at = event.find(EVENT_DATA)
+    if not event.startswith(OURS) or at < 0:
+        return event
+    data = event[at + len(EVENT_DATA) : -1]
+    if is_sealed(data):
+        return event
+    id_at = event.index(EVENT_ID) + len(EVENT_ID)
+    ident = event[id_at : event.index(b'"', id_at)].decode()
+    return event[: at + len(EVENT_DATA)] + codec.seal(data, ident, "event.data") + b"}"
+
+
+def step_place(key: str) -> str:
+    """What names a step for good: a repair that sets its row aside, or undoes it, changes nothing of that."""
+    base = key.partition(SET_ASIDE)[0]
+    return base + SUFFIX if SUFFIX in key else base
+
+
+def _place(column: SealedColumn, bound: Cells) -> str:
+    if len(bound) < 2:
+        return column.kind
+    if column.kind.startswith("step."):
+        return f"{column.kind}\0{bound[1]}\0{step_place(bound[2])}"
+    return "\0".join((column.kind, *map(str, bound[1:])))
+
+
+def _cells(values: Any, count: int) -> Cells:
+    """A column, also of what is one value for all rows."""
+    return values if isinstance(values, list | tuple) else [values] * count
+
+
+def _shown(payload: bytes, names: Sequence[str]) -> bytes:
+    """The fields that stay readable, as the rest of a JSON object."""
+    try:
+        fields = msgspec.json.decode(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return b""
+    if not isinstance(fields, dict):
+        return b""
+    kept = {name: fields[name] for name in names if isinstance(fields.get(name), str | int | bool)}
+    return b"," + msgspec.json.encode(kept)[1:-1] if kept else b""
