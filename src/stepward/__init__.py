@@ -24,6 +24,7 @@ from stepward.client import (
     TaskHandle,
     TaskStatus,
 )
+from stepward.encryption import Encryption
 from stepward.errors import (
     AgentNotFound,
     BatchNotFound,
@@ -103,6 +104,7 @@ __all__ = [
     "CurrentStep",
     "CurrentTask",
     "DeadLetter",
+    "Encryption",
     "From",
     "Given",
     "HttpAgent",

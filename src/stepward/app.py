@@ -14,6 +14,7 @@ from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.submitting.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
+from stepward.encryption import codec_of
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
 from stepward.host import Host, Parts, Roles
@@ -30,6 +31,7 @@ from stepward.schedules import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
+from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
 from stepward.supervisor.pass_report import PassReport
@@ -67,7 +69,7 @@ class App:
         self.settings = Settings.load(overrides, os.environ, Path.cwd())
         self._failures = FailureConverter(traceback_bytes=self.settings.traceback_bytes, redact=checked_redact(redact))
         self.environment = environment or Environment(failpoint=failpoint_from(os.environ.get("STEPWARD_FAILPOINT")))
-        self.observers = Observers(LogObserver())
+        self.observers = Observers(LogObserver(), withholds=self.settings.encryption is not None)
         self._submissions: dict[str, SubmissionQueue] = {}
         self._recurring: dict[str, Recurring] = {}
         self._outboxes: list[str] = []
@@ -210,6 +212,7 @@ class App:
     def _client_on(self, store: str | Store, **ways: Any) -> Client:
         session = ClientSession(
             store,
+            codec=codec_of(self.name, self.settings.encryption),
             app=self.name,
             registry=self.registry,
             environment=self.environment,
@@ -237,21 +240,25 @@ class App:
         return running
 
     async def _open(self, settings: Settings, roles: Roles) -> Running:
-        store = open_store(settings.store, app=self.name, environment=self.environment)
+        codec = codec_of(self.name, settings.encryption)
+        store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec)
         await store.open()
         hints = Hints()
         endings = Endings()
         try:
             await store.host.check_rights(roles.kinds(self.agents, self.submissions))
+            await check_keys(store.host, codec)
+            if roles.scheduler:
+                await mark_key(store.host, codec)
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
             seal = Seal(await store.host.identity(fresh))
-            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal)
+            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal, codec)
             transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
             await store.close()
             raise
         brokered = reach.broker_queues()
-        queues = brokered or reach.store_queues()
+        queues = reach.queues(brokered)
         parts = Parts(
             app=self.name,
             registry=self.registry,
@@ -270,6 +277,7 @@ class App:
             endings=endings,
             sinks=sinks_of(settings, self.name),
             failures=self._failures,
+            codec=codec,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)
 

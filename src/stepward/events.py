@@ -12,6 +12,34 @@ from stepward.interrupts import pass_interrupt
 from stepward.model.alert_routing import AlertNews, AlertRoute
 from stepward.model.records import Alert
 
+WITHHELD = "(withheld, as payloads are encrypted)"
+OPERATIONAL = (
+    "agent.transport_failed",
+    "alert.refused",
+    "archive.",
+    "events.unavailable",
+    "queue.look_failed",
+    "relay.unavailable",
+    "scheduler.adopt_failed",
+    "scheduler.ask_again_failed",
+    "scheduler.fenced",
+    "scheduler.publish_failed",
+    "scheduler.settle_failed",
+    "scheduler.take_failed",
+    "store.",
+    "submission.queue_failed",
+    "transport.broke",
+    "transport.connected",
+    "transport.failed",
+    "transport.lost",
+    "transport.refused",
+    "transport.rejected",
+    "transport.unopened",
+)
+"""Beginnings of the names of events about stores, queues and archives, whose errors quote no payload."""
+QUOTES = frozenset({"difference", "error", "reason", "reasons", "start", "traceback"})
+"""Fields of all other events that may quote one."""
+
 
 class Event(Struct, frozen=True, gc=False):
     """An event; ``name`` is dotted (``task.processed``), ``fields`` are plain values."""
@@ -49,8 +77,10 @@ class AlertSink(Protocol):
 class Observers:
     """The observers of a process; an actor calls ``tell``, which never raises."""
 
-    def __init__(self, *observers: Observer) -> None:
+    def __init__(self, *observers: Observer, withholds: bool = False) -> None:
+        """``withholds``: observers receive nothing that may quote a payload, as payloads are encrypted."""
         self._observers = list(observers)
+        self._withholds = withholds
         self._meters: list[Observer] = []
         self.measuring = False
         """Whether anything measures: a hot path takes no measurements otherwise."""
@@ -83,6 +113,8 @@ class Observers:
 
     def tell(self, name: str, **fields: Any) -> None:
         """Pass an event to every observer; an exception of one is dropped and stops nothing."""
+        if self._withholds and not name.startswith(OPERATIONAL):
+            fields = {key: WITHHELD if key in QUOTES else value for key, value in fields.items()}
         _pass(Event(name, fields), self._observers)
 
     def measure(self, name: str, **fields: Any) -> None:

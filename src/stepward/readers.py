@@ -5,8 +5,11 @@ A reader is given the value and the words that name it and its source; each is i
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from stepward import durations
@@ -25,6 +28,9 @@ BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 Reader = Callable[[object, str], object]
+SECRET_BYTES = 8192
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+"""Permissions of all but a file's owner."""
 
 
 def _refused(what: str, expected: str, value: object) -> SettingsError:
@@ -203,3 +209,28 @@ def secret(value: object, what: str) -> str | None:
     if not isinstance(value, str) or not value.strip():
         raise SettingsError(f"{what}: expected a secret, file:PATH or env:NAME, found nothing; give one of these")
     return value
+
+
+def regular_file(path: Path, most: int) -> str:
+    """The text of a regular file of at most ``most`` bytes; never blocks on a pipe. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("a pipe or a device")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(f"more than {most:,} bytes")
+    return data.decode()
+
+
+def secret_file(path: Path, what: str, *, private: bool) -> str:
+    """The text of a file; with ``private``, one that only its owner can read or write."""
+    try:
+        text = regular_file(path, SECRET_BYTES).strip()
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{what}: expected a readable file at {path}, found: {error}; repair it") from None
+    if private and mode & OTHERS:
+        raise SettingsError(
+            f"{what}: expected a file that only its owner can use at {path}, found mode {mode:04o}; run chmod 600"
+        )
+    return text

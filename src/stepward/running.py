@@ -12,6 +12,7 @@ from stepward.events import Hints, Observers
 from stepward.host import Host
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
+from stepward.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.transport.broker.dead_letters import burying
@@ -20,7 +21,9 @@ from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.sealed_queues import sealed_queues
 from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.sealed_transport import SealedTransport
 from stepward.transport.store_transport import StoreTransport
 
 CLOSE_SECONDS = 5.0
@@ -95,12 +98,17 @@ class Reach:
     store: Store
     hints: Hints
     seal: Seal
+    codec: PayloadCodec | None = None
 
     async def transport(self, asks: Sequence[str]) -> Transport:
         """The transport of requests to the Agents ``asks`` and of their replies. Raises SettingsError or
         TransportError."""
         if self.settings.transport == "local":
             return MemoryTransport(self.store.now)
+        opened = await self._queued_transport(asks)
+        return opened if self.codec is None else SealedTransport(opened, self.codec, self.observers)
+
+    async def _queued_transport(self, asks: Sequence[str]) -> Transport:
         if self.settings.transport == "store":
             transport = StoreTransport(
                 self.store.messages, poll=self.settings.poll, hint=None, observers=self.observers
@@ -119,8 +127,11 @@ class Reach:
             asks=[request_queue(agent) for agent in asks],
         )
 
-    def store_queues(self) -> AppQueues:
-        """The application's own queues in the store."""
+    def queues(self, brokered: BrokerQueues | None) -> AppQueues:
+        """The application's own queues: those at the broker, or else in the store."""
+        return sealed_queues(brokered or self._store_queues(), self.codec)
+
+    def _store_queues(self) -> AppQueues:
         queues = StoreQueues(self.store.messages, poll=self.settings.poll)
         self.hints.listen(queues.wake)
         return queues

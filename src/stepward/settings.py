@@ -7,9 +7,7 @@ Each field has its reader (``readers.py``). The first of these sources that name
 from __future__ import annotations
 
 import difflib
-import os
 import re
-import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -18,6 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from stepward import durations, readers
+from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
 from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
 from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
@@ -27,7 +26,8 @@ NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPEN
 """Variables with that prefix that are no settings."""
 # Kubernetes sets such variables in every container for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
-SECRET_BYTES = 4096
+SECRETS = frozenset({"webhook_secret", "encryption"})
+"""Settings that may name a file or a variable in place of the secret."""
 DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
 """Most parts of a dotted key: the time to read one grows with their square."""
 FILE_BYTES = 1024 * 1024
@@ -138,6 +138,9 @@ class Settings:
     """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
     console_url: str | None = _setting(None, readers.page_url, show=lambda url: url or "none")
     """The address at which browsers reach the console, for the links of alerts."""
+    encryption: Encryption | None = _setting(None, read_encryption, show=shown_encryption)  # noqa: RUF009  a field's
+    """The keys that encrypt payloads: an ``Encryption``, or text of the form ``ID:KEY ID:KEY``, ``file:PATH``,
+    ``env:NAME``; without keys payloads are stored and sent as they are."""
     log_level: str = _setting("INFO", readers.log_level)
     log_format: str = _setting("text", readers.one_of("text", "json"))
     """``text``, or ``json``: an object a line, with the same fields."""
@@ -238,7 +241,7 @@ def _given(
 
 def _table(path: Path) -> dict[str, Any]:
     try:
-        text = _read_file(path, FILE_BYTES)
+        text = readers.regular_file(path, FILE_BYTES)
         if DEEP_KEY.search(text):
             raise RecursionError
         return tomllib.loads(text)
@@ -248,17 +251,6 @@ def _table(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path.name}: expected a TOML file, found: keys or values too deep; repair it") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path.name}: expected a TOML file, found: {str(error)[:200]}; repair it") from None
-
-
-def _read_file(path: Path, most: int) -> str:
-    """The text of a regular file of at most ``most`` bytes; never blocks on a pipe. Raises OSError."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError("a pipe or a device")
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(f"more than {most:,} bytes")
-    return data.decode()
 
 
 def _refuse_unknown(name: str, source: str) -> None:
@@ -271,7 +263,7 @@ def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], 
     """The secret itself if ``file:PATH`` or ``env:NAME`` refers to it."""
     if name == "alert_sinks":
         return resolved_sinks(value, f"{name} ({source})", lambda text: _referred(text, name, source, environ, folder))
-    return _referred(value, name, source, environ, folder) if name == "webhook_secret" else value
+    return _referred(value, name, source, environ, folder) if name in SECRETS else value
 
 
 def _referred(value: Any, name: str, source: str, environ: Mapping[str, str], folder: Path) -> Any:
@@ -282,11 +274,6 @@ def _referred(value: Any, name: str, source: str, environ: Mapping[str, str], fo
         if reference not in environ:
             raise SettingsError(f"{name} ({source}): expected the variable {reference}, found none; set it")
         return environ[reference]
-    return _secret_file(folder / reference, f"{name} ({source})") if kind == "file" else value
-
-
-def _secret_file(path: Path, what: str) -> str:
-    try:
-        return _read_file(path, SECRET_BYTES).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{what}: expected a readable file at {path}, found: {error}; repair it") from None
+    if kind != "file":
+        return value
+    return readers.secret_file(folder / reference, f"{name} ({source})", private=name == "encryption")

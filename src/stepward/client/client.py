@@ -16,6 +16,7 @@ from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.durations import Duration
+from stepward.encryption import Encryption, codec_of
 from stepward.errors import ScheduleNotFound
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
 from stepward.model.states import TaskState
@@ -30,13 +31,21 @@ from stepward.workflow.definition import Workflow
 class Client:
     """A connection to an application's state store; use it as ``async with Client(address, app=name)``.
 
-    With ``transport``, a broker's address, response queues are read from there.
+    With ``transport``, a broker's address, response queues are read from there. ``encryption`` has the keys of a store
+    whose payloads are encrypted.
     """
 
     def __init__(
-        self, store: str, *, app: str, transport: str | None = None, payload_bytes: int = PAYLOAD_BYTES
+        self,
+        store: str,
+        *,
+        app: str,
+        transport: str | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+        encryption: Encryption | None = None,
     ) -> None:
-        self._session = ClientSession(store, app=app, transport=transport, payload_bytes=payload_bytes)
+        codec = codec_of(app, encryption)
+        self._session = ClientSession(store, app=app, transport=transport, payload_bytes=payload_bytes, codec=codec)
 
     async def __aenter__(self) -> Client:
         await self._session.open()

@@ -28,10 +28,12 @@ from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
+from stepward.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted, TaskSearch
 from stepward.store.opening import open_store
 from stepward.store.rules.directives.rewinding import named_step
+from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of
 from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.definition import Workflow
@@ -67,11 +69,15 @@ class ClientSession:
         submit_locally: SubmitLocally | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
         poll: float = POLL,
+        codec: PayloadCodec | None = None,
     ) -> None:
         environment = environment or Environment()
         self.owns_store = isinstance(store, str)
-        opened = open_store(store, app=app, environment=environment) if isinstance(store, str) else store
-        self._store: Store = opened
+        opened: Store = (
+            store if not isinstance(store, str) else open_store(store, app=app, environment=environment, codec=codec)
+        )
+        self._store = opened
+        self._codec = codec
         self._missing = NOT_ENTERED if self.owns_store else None
         """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
@@ -86,7 +92,7 @@ class ClientSession:
         preparation = Preparation(opened.client, app, registry or Registry([], []), environment, payload_bytes)
         self.submissions = SubmissionWriter(opened.client, preparation, self.hints, submit_locally)
         self._owns_queues = queues is None
-        self._queues = queues or queues_beside(opened, transport, app, environment)
+        self._queues = queues or queues_beside(opened, transport, app, environment, codec)
         if self._owns_queues:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
@@ -107,9 +113,17 @@ class ClientSession:
         refuse_in_workflow("app.client()")
         if self.owns_store:
             await self._store.open()
+            await self._check_keys()
         if self._watcher is not None:
             self._watcher.start()
         self._missing = None
+
+    async def _check_keys(self) -> None:
+        try:
+            await check_keys(self._store.host, self._codec)
+        except BaseException:
+            await self._store.close()
+            raise
 
     async def close(self) -> None:
         """Close what is its own; nothing may be asked of it after that."""

@@ -13,6 +13,7 @@ from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.seal import Seal
 from stepward.model.records import Role
+from stepward.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import SubmissionQueue
@@ -46,6 +47,8 @@ class Parts:
     endings: Endings
     sinks: Sequence[AlertSink]
     failures: FailureConverter = field(default_factory=FailureConverter)
+    codec: PayloadCodec | None = None
+    """Encrypts payloads in whatever else a process opens on its store; its store and transport have it."""
     threads: bool = True
 
 

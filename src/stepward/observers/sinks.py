@@ -6,6 +6,7 @@ from stepward.events import AlertSink
 from stepward.model.alert_routing import route_of
 from stepward.observers.logs import LogSink
 from stepward.observers.webhook import WebhookSink
+from stepward.observers.withholding import WithholdingSink
 from stepward.settings import Settings
 from stepward.sink_settings import SinkSettings, SinkType
 
@@ -19,7 +20,8 @@ def sinks_of(settings: Settings, app: str = "") -> list[AlertSink]:
     """
     declared = settings.alert_sinks or ()
     wanted = declared if any(each.name == LOG.name for each in declared) else (LOG, *declared)
-    return [_sink(each, settings, app) for each in (*wanted, *_webhook(settings))]
+    sinks = [_sink(each, settings, app) for each in (*wanted, *_webhook(settings))]
+    return sinks if settings.encryption is None else [WithholdingSink(sink) for sink in sinks]
 
 
 def _webhook(settings: Settings) -> list[SinkSettings]:

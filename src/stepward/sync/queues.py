@@ -10,6 +10,7 @@ from stepward.client import (
 )
 from stepward.client.queues.events import StatusEvents
 from stepward.client.submitting.validation import Id
+from stepward.encryption import Encryption
 from stepward.loop_thread import LoopThread
 from stepward.payload import PAYLOAD_BYTES
 
@@ -21,9 +22,15 @@ class SyncQueues:
     """
 
     def __init__(
-        self, address: str, *, app: str, store_id: str | None = None, payload_bytes: int = PAYLOAD_BYTES
+        self,
+        address: str,
+        *,
+        app: str,
+        store_id: str | None = None,
+        payload_bytes: int = PAYLOAD_BYTES,
+        encryption: Encryption | None = None,
     ) -> None:
-        self._queues = Queues(address, app=app, store_id=store_id, payload_bytes=payload_bytes)
+        self._queues = Queues(address, app=app, store_id=store_id, payload_bytes=payload_bytes, encryption=encryption)
         self._thread = LoopThread("SyncQueues", "with SyncQueues(…) as queues")
 
     def __enter__(self) -> SyncQueues:

@@ -10,7 +10,7 @@ import click
 
 from stepward.app import App
 from stepward.cli.failures import FAILED, Silent, complain
-from stepward.cli.input.operator_store import settings_for
+from stepward.cli.input.operator_store import operator_client_of, settings_for
 from stepward.cli.input.targets import app_or_store
 from stepward.cli.processes.logs import log_to_stderr
 from stepward.client import session_of
@@ -73,7 +73,7 @@ def console(
     )
     rules = access_rules(plan)
     provider = _provider(plan, oidc_issuer, oidc_client_id, oidc_claim, oidc_roles)
-    _serve(app, plan, mounted(app.client, rules, provider))
+    _serve(app, plan, mounted(lambda: operator_client_of(app), rules, provider))
 
 
 def _serve(app: App, plan: StartPlan, application: object) -> None:
@@ -87,7 +87,7 @@ def _serve(app: App, plan: StartPlan, application: object) -> None:
 
 
 async def _has_tokens(app: App) -> bool:
-    async with app.client() as client:
+    async with operator_client_of(app) as client:
         store = session_of(client).store
         return any(each.is_live(store.now()) for each in await store.operators.credentials())
 

@@ -14,8 +14,10 @@ from typing import Any
 
 import click
 
+from stepward.app import App
 from stepward.cli.input.passwords import holds_password
-from stepward.client import Client
+from stepward.client import Client, ClientSession, client_on
+from stepward.encryption import operator_codec
 from stepward.settings import Settings
 from stepward.store.opening import identify
 
@@ -57,8 +59,25 @@ def settings_for(store: str | None) -> Settings:
 async def operator_client(settings: Settings) -> AsyncIterator[Client]:
     """A client under the application's name in the store; a missing store is not created."""
     app = identify(settings.store).app
-    async with Client(settings.store, app=app, payload_bytes=settings.payload_bytes) as client:
+    codec = operator_codec(app, settings.encryption)
+    session = ClientSession(settings.store, app=app, payload_bytes=settings.payload_bytes, codec=codec)
+    async with client_on(session) as client:
         yield client
+
+
+def operator_client_of(app: App) -> Client:
+    """A client on an application's store for an operator, who needs no key to look."""
+    settings = app.settings
+    session = ClientSession(
+        settings.store,
+        app=app.name,
+        registry=app.registry,
+        environment=app.environment,
+        transport=settings.transport,
+        payload_bytes=settings.payload_bytes,
+        codec=operator_codec(app.name, settings.encryption),
+    )
+    return client_on(session)
 
 
 def command_line(*words: str) -> str:

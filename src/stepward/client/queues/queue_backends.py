@@ -6,12 +6,15 @@ from typing import Protocol
 
 from stepward.clock import Environment
 from stepward.events import Hints, Observers
+from stepward.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
+from stepward.store.sealing.key_check import check_keys
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.opening import broker_queues, is_broker
 from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.sealed_queues import sealed_queues
 from stepward.transport.queues.store_queues import StoreQueues
 
 POLL = 1.0
@@ -38,18 +41,20 @@ class QueuePlace(Protocol):
         ...
 
 
-def place_of(address: str | Store, app: str, environment: Environment) -> QueuePlace:
+def place_of(address: str | Store, app: str, environment: Environment, codec: PayloadCodec | None = None) -> QueuePlace:
     """The place at that address, or in that store. Raises SettingsError."""
     if isinstance(address, str) and is_broker(address):
-        return BrokerPlace(address, app, environment)
-    return StorePlace(address, app, environment)
+        return BrokerPlace(address, app, environment, codec)
+    return StorePlace(address, app, environment, codec)
 
 
-def queues_beside(store: Store, transport: str | None, app: str, environment: Environment) -> AppQueues:
+def queues_beside(
+    store: Store, transport: str | None, app: str, environment: Environment, codec: PayloadCodec | None = None
+) -> AppQueues:
     """The queues of an application whose store is open: with the broker that is its transport, or in the store."""
     if transport is None or not is_broker(transport):
-        return StoreQueues(store.messages, poll=POLL)
-    return broker_queues(
+        return sealed_queues(StoreQueues(store.messages, poll=POLL), codec)
+    queues = broker_queues(
         transport,
         app=app,
         now=store.now,
@@ -57,17 +62,19 @@ def queues_beside(store: Store, transport: str | None, app: str, environment: En
         observers=Observers(),
         bury=burying(store.messages),
     )
+    return sealed_queues(queues, codec)
 
 
 class StorePlace:
     """Implements ``QueuePlace``; a store that was open already stays so."""
 
-    def __init__(self, address: str | Store, app: str, environment: Environment) -> None:
+    def __init__(self, address: str | Store, app: str, environment: Environment, codec: PayloadCodec | None) -> None:
         self._owns_store = isinstance(address, str)
+        self._codec = codec
         self._store: Store = (
-            open_store(address, app=app, environment=environment) if isinstance(address, str) else address
+            open_store(address, app=app, environment=environment, codec=codec) if isinstance(address, str) else address
         )
-        self.queues = StoreQueues(self._store.messages, poll=POLL)
+        self.queues = sealed_queues(StoreQueues(self._store.messages, poll=POLL), codec)
         hints = Hints()
         hints.listen(self.queues.wake)
         self._watcher = ChangeWatcher(self._store.host, hints)
@@ -78,6 +85,11 @@ class StorePlace:
     async def open(self) -> None:
         if self._owns_store:
             await self._store.open()
+            try:
+                await check_keys(self._store.host, self._codec)
+            except BaseException:
+                await self._store.close()
+                raise
         self._watcher.start()
 
     async def close(self) -> None:
@@ -90,15 +102,16 @@ class StorePlace:
 class BrokerPlace:
     """Implements ``QueuePlace``; who knows the broker alone dates by the clock of its host."""
 
-    def __init__(self, address: str, app: str, environment: Environment) -> None:
+    def __init__(self, address: str, app: str, environment: Environment, codec: PayloadCodec | None) -> None:
         self.now = environment.clock.wall
-        self.queues = broker_queues(
+        self._queues = broker_queues(
             address, app=app, now=self.now, environment=environment, observers=Observers(), bury=None
         )
+        self.queues = sealed_queues(self._queues, codec)
 
     async def open(self) -> None:
         try:
-            await self.queues.open()
+            await self._queues.open()
         except BaseException:
             await self.queues.close()
             raise

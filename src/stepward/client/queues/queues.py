@@ -11,6 +11,7 @@ from stepward.client.queues.events import Readers, StatusEvents
 from stepward.client.queues.queue_backends import place_of
 from stepward.client.submitting import validation
 from stepward.clock import Environment
+from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
 from stepward.model.messages.requests import submission_queue
@@ -26,7 +27,8 @@ class Queues:
 
     With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
     state store, whose address this is. A store that is open already may be given in its place. What is posted names
-    ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it.
+    ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it. ``encryption``
+    has the keys of an application whose payloads are encrypted.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Queues:
         store_id: str | None = None,
         environment: Environment | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
+        encryption: Encryption | None = None,
     ) -> None:
         self._app = validation.app_name(app)
         if not isinstance(address, str) and not hasattr(address, "messages"):
@@ -48,7 +51,7 @@ class Queues:
         self._store_id = store_id
         self._environment = environment or Environment()
         self._limit = payload_bytes
-        self._place = place_of(address, app, self._environment)
+        self._place = place_of(address, app, self._environment, codec_of(app, encryption))
         self._queues = self._place.queues
         self._readers = Readers(self._queues)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from stepward.host.assembly import Parts
 from stepward.host.watchdog.blocking_code import Blamed
+from stepward.store.contract import Store
 from stepward.store.opening import open_store
 
 
@@ -20,12 +21,16 @@ class Hangs:
         """Count a hang on its task; the number of its hangs, None if the task is gone."""
         if blamed.task is None:
             return None
-        store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)
+        store = self._store()
         await store.open()
         try:
             return await store.host.count_hang(blamed.task, next(iter(self._instances()), "host"), blamed.at)
         finally:
             await store.close()
+
+    def _store(self) -> Store:
+        parts = self._parts
+        return open_store(parts.settings.store, app=parts.app, environment=parts.environment, codec=parts.codec)
 
     def break_off(self) -> bool:
         """Break off a transaction in which the blocking code is; whether there was one."""
@@ -33,7 +38,7 @@ class Hangs:
 
     async def leave(self) -> None:
         """Free this process's tasks; none of them counts as failed."""
-        store = open_store(self._parts.settings.store, app=self._parts.app, environment=self._parts.environment)
+        store = self._store()
         await store.open()
         try:
             for instance in self._instances():

@@ -13,10 +13,11 @@ from stepward.app import App
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
-from stepward.client import Client, session_of
+from stepward.client import ClientSession, client_on, session_of
 from stepward.client.handle import actor
 from stepward.clock import Environment
 from stepward.durations import seconds, text
+from stepward.encryption import KeylessCodec
 from stepward.errors import Refused, SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
@@ -100,7 +101,7 @@ def version(as_json: bool) -> None:
 
 
 async def _open(store: str, app: str) -> None:
-    async with Client(store, app=app):
+    async with client_on(ClientSession(store, app=app, codec=KeylessCodec())):
         pass
 
 

@@ -13,7 +13,6 @@ from stepward.sealed import PayloadCodec
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns
-from stepward.store.search.listing import listed_columns
 from stepward.store.sealing.columns import (
     GIVEN,
     INBOX_BEHIND_ONE,
@@ -24,6 +23,7 @@ from stepward.store.sealing.columns import (
     task_columns,
 )
 from stepward.store.sealing.row_codec import RowCodec
+from stepward.store.search.listing import listed_columns
 
 Queries = Mapping[str, str]
 

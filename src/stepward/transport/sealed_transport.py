@@ -1,0 +1,150 @@
+"""Encrypts what requests, replies and progress carry through any transport; names, ids and deadlines stay readable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from msgspec.structs import replace
+
+from stepward.events import Observers
+from stepward.model.failures import UNREADABLE
+from stepward.model.messages.requests import Outcome, Progress, Reply, Request
+from stepward.sealed import PayloadCodec, why_unopened
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTransport:
+    """Implements ``Transport`` around another.
+
+    A request that cannot be opened is answered at once, so that its step is repeated, perhaps by an Agent that has the
+    key; a reply that cannot be opened counts as a failed attempt that may have acted.
+    """
+
+    inner: Transport
+    codec: PayloadCodec
+    observers: Observers
+
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
+        await self.inner.publish(queue, [sealed(message, self.codec) for message in messages])
+
+    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
+        while True:
+            taken = await self.inner.take(queue, limit, lease)
+            found = [delivery for each in taken if (delivery := await self._opened(queue, each)) is not None]
+            if found:
+                return found
+
+    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        await self.inner.settle(queue, deliveries)
+
+    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+        """As ``Transport.extend``."""
+        return await self.inner.extend(queue, deliveries, lease)
+
+    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
+        """As ``Transport.revoke``."""
+        await self.inner.revoke(queue, task, run, key, attempt)
+
+    async def remind(self, queue: str) -> None:
+        await self.inner.remind(queue)
+
+    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
+        return self.inner.on_revoke(queue, listener)
+
+    def on_lost(self, listener: Lost) -> Callable[[], None]:
+        return self.inner.on_lost(listener)
+
+    def expect(self, queue: str) -> None:
+        self.inner.expect(queue)
+
+    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
+        return self.inner.on_announcement(listener)
+
+    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
+        """As ``Transport.adopt``."""
+        await self.inner.adopt(queues, heir, live)
+
+    async def release(self, queue: str) -> None:
+        await self.inner.release(queue)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    async def _opened(self, queue: str, delivery: Delivery) -> Delivery | None:
+        """The delivery with its payloads; None for one that was dealt with here."""
+        message = opened(delivery.message, self.codec)
+        reason = unopened_part(message)
+        if reason is None:
+            return replace(delivery, message=message)
+        self.observers.tell("transport.unopened", queue=queue, task=message.task, step=message.key, error=reason)
+        if isinstance(message, Reply):
+            return replace(delivery, message=_unreadable(message, reason))
+        if isinstance(message, Request):
+            await self.publish(message.reply_to, [message.gave_up(_error(reason), maybe_done=False, calls=0)])
+        await self.settle(queue, [delivery])
+        return None
+
+
+def sealed(message: AgentMessage, codec: PayloadCodec) -> AgentMessage:
+    """The message with its payloads sealed for its step."""
+    if isinstance(message, Request):
+        input = codec.seal(message.input, message.task, place_of("request.input", message))
+        return replace(message, input=input, progress=_sealed(message.progress, "progress", message, codec))
+    if isinstance(message, Progress):
+        return replace(message, progress=codec.seal(message.progress, message.task, place_of("progress", message)))
+    output, error = message.output, message.error
+    return replace(
+        message,
+        output=_sealed(output, "reply.output", message, codec),
+        error=_sealed(error, "reply.error", message, codec),
+    )
+
+
+def opened(message: AgentMessage, codec: PayloadCodec) -> AgentMessage:
+    """The message with its payloads as they were; what cannot be opened says so."""
+    if isinstance(message, Request):
+        input = codec.open(message.input, message.task, place_of("request.input", message))
+        return replace(message, input=input, progress=_open(message.progress, "progress", message, codec))
+    if isinstance(message, Progress):
+        return replace(message, progress=codec.open(message.progress, message.task, place_of("progress", message)))
+    output, error = message.output, message.error
+    return replace(
+        message,
+        output=_open(output, "reply.output", message, codec),
+        error=_open(error, "reply.error", message, codec),
+    )
+
+
+def unopened_part(message: AgentMessage) -> str | None:
+    """Why a payload of the message could not be opened; None if all were."""
+    if isinstance(message, Request):
+        return why_unopened(message.input)
+    if isinstance(message, Progress):
+        return why_unopened(message.progress)
+    return why_unopened(message.output or b"") or why_unopened(message.error or b"")
+
+
+def place_of(kind: str, message: AgentMessage) -> str:
+    """What a payload of a message is bound to beside its task."""
+    return f"{kind}\0{message.run}\0{message.key}"
+
+
+def _sealed(data: bytes | None, kind: str, message: AgentMessage, codec: PayloadCodec) -> bytes | None:
+    return None if data is None else codec.seal(data, message.task, place_of(kind, message))
+
+
+def _open(data: bytes | None, kind: str, message: AgentMessage, codec: PayloadCodec) -> bytes | None:
+    return None if data is None else codec.open(data, message.task, place_of(kind, message))
+
+
+def _unreadable(reply: Reply, reason: str) -> Reply:
+    return replace(reply, outcome=Outcome.GAVE_UP, output=None, error=_error(reason), maybe_done=True)
+
+
+def _error(reason: str) -> bytes:
+    return msgspec.json.encode(
+        {"message": f"expected a message whose payload can be decrypted, found that {reason}", "type": UNREADABLE}
+    )
