@@ -114,6 +114,7 @@ async def test_payloads_are_a_lock_for_a_role_that_may_not_see_them(
         page = (await remote.get(path, headers=headers)).text
         assert "secret-4711" not in page, path
         assert "card bad" not in page, path
+        assert "[&#34;bad&#34;]" not in page, path
         assert "raise Unrecoverable" not in page, path
     assert "your role may not see payloads" in (await remote.get("/tasks/order-1", headers=headers)).text
 

@@ -21,6 +21,7 @@ READS = (
     "/api/v1/tasks/order-1/audit",
     "/api/v1/tasks/order-1/events",
     "/api/v1/tasks/order-1/preview",
+    "/api/v1/tasks/order-1/diagnosis",
     "/api/v1/alerts",
     "/api/v1/audit",
     "/api/v1/schedules",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +17,7 @@ from stepward.console.timeline.drawing import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.diagnosis import hidden_cause
 from stepward.http.api.etags import version_of
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
@@ -109,7 +109,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "status": view.status,
         "stage": stage_of(view.status),
         "failures": failures_of(view.status, sum(step.failure_count for step in view.rows)),
-        "cause": cause if payloads or cause is None else _hidden_cause(cause, view.status),
+        "cause": cause if payloads or cause is None else hidden_cause(cause, view.status),
         "lines": _lines(view.record, shown[first : first + STEPS_SHOWN], now),
         "step_count": len(shown),
         "first_step": first,
@@ -117,7 +117,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "timeline": _timeline(view, shown, now, asked),
         "alerts": view.alerts,
         "audits": view.audits[:100],
-        "actions": [(action, _command(action)) for action in view.actions],
+        "actions": [(action, action.command(payloads=payloads)) for action in view.actions],
         "undo_meaning": taken_back(view.rows),
         "acts": [act for act in acts if act.verb not in offered],
         "hindrances": view.hindrances,
@@ -198,10 +198,6 @@ def _plan(view: TaskView) -> list[dict[str, Any]]:
     ]
 
 
-def _command(action: Choice) -> str:
-    return shlex.join(["stepward", *action.words])
-
-
 def _hidden(step: Step) -> Step:
     """The step without text of persons or services."""
     return Step(
@@ -211,12 +207,6 @@ def _hidden(step: Step) -> Step:
             if name not in ("input", "output", "error", "progress")
         }
     )
-
-
-def _hidden_cause(cause: Cause, status: TaskStatus) -> Cause:
-    kind = (status.error or {}).get("type", "an error")
-    where = f" of step {cause.step}" if cause.step else ""
-    return Cause(sentence=f"{kind}{where}", step=cause.step, run=cause.run)
 
 
 def _deadline_used(task: Task, now: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import alerts, batches, completions, streams, submissions, system, task_acts, tasks
+from stepward.http.api import alerts, batches, completions, diagnosis, streams, submissions, system, task_acts, tasks
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_tasks,
@@ -13,6 +13,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_steps,
     tasks.list_acts,
     tasks.show_history,
+    diagnosis.diagnose_task,
     streams.follow_task,
     streams.follow_tasks,
     task_acts.preview_repair,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
 
 SIGNAL = "signal "
+INPUT = "--input"
 UNREADABLE = "InvalidPayload"
 ENDLESS = "HistoryTooLong"
 """An error that every resubmission meets again at once."""
@@ -50,6 +52,13 @@ class Choice(Struct, frozen=True):
     words: tuple[str, ...]
     meaning: str
     directive: Directive | None = None
+
+    def command(self, *, payloads: bool) -> str:
+        """The command line; without ``payloads`` the step's arguments in it are left out."""
+        words = list(self.words)
+        if not payloads and INPUT in words:
+            words[words.index(INPUT) + 1] = "[…]"
+        return shlex.join(["stepward", *words])
 
 
 def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Choice]:
@@ -144,7 +153,7 @@ def _of_step(record: Task, step: Step | None) -> list[Choice]:
         return [Choice(("resubmit", record.id), _onward(record), _asked("resubmit"))]
     found = [Choice(("resubmit", record.id), f"repeat {step.key}", _asked("resubmit"))]
     if step.kind in EDITABLE:
-        words = ("resubmit", record.id, "--input", _arguments(step))
+        words = ("resubmit", record.id, INPUT, _arguments(step))
         edited = _asked("resubmit", input=step.input)
         found.append(Choice(words, "repeat it with these arguments, edited", edited))
     return [*found, _by_hand(record, step)]
