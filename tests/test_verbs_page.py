@@ -27,6 +27,7 @@ RUNNING = {
     "submission",
     "supervisor",
     "console",
+    "mcp",
     "check",
     "replay",
     "migrate",

@@ -18,12 +18,12 @@ NEEDED = ("litestar", "uvicorn", "jinja2", "authlib", "httpx", "prometheus_clien
 """The packages of the extra."""
 
 
-def check_extra(what: str) -> None:
+def check_extra(what: str, extra: str = "console") -> None:
     """Raises DeclarationError where the extra is not installed."""
     missing = [package for package in NEEDED if find_spec(package) is None]
     if missing:
         raise DeclarationError(
-            f"{what}: expected the package {missing[0]}, found none; run: pip install stepward[console]"
+            f"{what}: expected the package {missing[0]}, found none; run: pip install stepward[{extra}]"
         )
 
 

@@ -22,7 +22,7 @@ from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
 from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"
-NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET"})
+NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET", "STEPWARD_TOKEN"})
 """Variables with that prefix that are no settings."""
 # Kubernetes sets such variables in every container for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")

@@ -9,6 +9,7 @@ import click
 
 from stepward.cli.commands.console import console
 from stepward.cli.commands.init import init
+from stepward.cli.commands.mcp import mcp
 from stepward.cli.commands.replay import replay
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
 from stepward.cli.commands.system.agents import agents
@@ -35,7 +36,7 @@ from stepward.cli.input.passwords import warning
 from stepward.cli.processes.exit import bound_end
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Run": (init, run, scheduler, agent, submission, supervisor, console),
+    "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),

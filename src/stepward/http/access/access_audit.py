@@ -65,6 +65,11 @@ class AccessAudit:
         """Records an act of a principal that the store itself does not audit."""
         await self._write(Audit(actor=principal.name, act=act, task=task))
 
+    async def reasoned(self, principal: Principal, act: str, subject: str, reason: str) -> None:
+        """Records the reason of an act whose own entry in the audit has no place for it."""
+        details = {"act": act, "subject": subject[:LONGEST_VALUE], "reason": reason}
+        await self._write(Audit(actor=principal.name, act="reason", details=msgspec.json.encode(details)))
+
     def _is_new(self, actor: str, what: str) -> bool:
         """Whether that reading was not recorded lately; it counts as recorded from now on."""
         now = asyncio.get_running_loop().time()

@@ -17,6 +17,9 @@ class AccessRules(Struct, frozen=True, kw_only=True):
     local_admin: bool = False
     """Whether requests under a name of loopback are the admin ``local``: only for a server that listens on loopback
     only."""
+    local_viewer: bool = False
+    """Whether requests without a credential are the viewer ``assistant``, who is shown no payloads: only within a
+    process whose user could read the store itself."""
     proxy: str | None = None
     """The address (or network) of the proxy that ends TLS; requests that do not come through it over https are
     refused."""

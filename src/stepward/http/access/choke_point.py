@@ -18,7 +18,7 @@ from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.access_rules import AccessRules
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
-from stepward.http.access.principals import LOCAL, Principal, SignIn
+from stepward.http.access.principals import ASSISTANT, LOCAL, Principal, SignIn
 from stepward.http.access.request_body import RequestBody
 from stepward.http.problems import PROBLEM_JSON, HttpRefusal, encoded, problem_of
 
@@ -117,6 +117,8 @@ class ChokePoint:
         return principal
 
     def _local(self, incoming: IncomingRequest) -> Principal | None:
+        if self._rules.local_viewer:
+            return ASSISTANT
         if not self._rules.local_admin or any(incoming.header(name) for name in FORWARDED):
             return None
         return LOCAL

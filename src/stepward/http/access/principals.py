@@ -70,3 +70,6 @@ class Principal(Struct, frozen=True, kw_only=True):
 
 LOCAL = Principal(name="local", role=AccessRole.ADMIN, payloads=True, sign_in=SignIn.LOCAL)
 """The principal of requests to a console that listens on loopback only."""
+
+ASSISTANT = Principal(name="assistant", role=AccessRole.VIEWER, sign_in=SignIn.LOCAL)
+"""An assistant to whom the user of this process gave no token."""

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import AlertResource, AuditResource, DeadLetterResource, resource
 from stepward.http.api.tasks import LIMIT, MOST, Limit
 from stepward.http.dependencies import RequestClient
@@ -42,10 +43,11 @@ async def list_alerts(
 
 
 @post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)
-async def acknowledge_alert(client: RequestClient, number: FromPath[Number]) -> None:
+async def acknowledge_alert(client: RequestClient, number: FromPath[Number], reason: Reason = None) -> None:
     """Acknowledge an alert."""
     if not await client.acknowledge(number):
         raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
+    await client.give_reason("acknowledge", number, reason)
 
 
 @get("/audit", permission=Permission.READ_ALL)
@@ -61,15 +63,23 @@ async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[Dead
 
 
 @post("/dead-letters/put-back", permission=Permission.OPERATE, status_code=200)
-async def put_back_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
+async def put_back_letters(
+    client: RequestClient, data: Annotated[LettersRequest, Body()], reason: Reason = None
+) -> LettersResult:
     """Put dead letters back into their queues, as new messages."""
-    return LettersResult(await client.unscoped.put_back(*_numbers(data)))
+    found = LettersResult(await client.unscoped.put_back(*_numbers(data)))
+    await client.give_reason("put_back", ", ".join(map(str, found.numbers)), reason)
+    return found
 
 
 @post("/dead-letters/discard", permission=Permission.ADMINISTER, status_code=200)
-async def discard_letters(client: RequestClient, data: Annotated[LettersRequest, Body()]) -> LettersResult:
+async def discard_letters(
+    client: RequestClient, data: Annotated[LettersRequest, Body()], reason: Reason = None
+) -> LettersResult:
     """Delete dead letters for good."""
-    return LettersResult(await client.unscoped.discard(*_numbers(data)))
+    found = LettersResult(await client.unscoped.discard(*_numbers(data)))
+    await client.give_reason("discard", ", ".join(map(str, found.numbers)), reason)
+    return found
 
 
 def _numbers(data: LettersRequest) -> list[int]:

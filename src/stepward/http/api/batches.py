@@ -13,6 +13,7 @@ from stepward.client import UNSET as NOT_GIVEN
 from stepward.client.batches.preview import SampledTask, confirmed_by
 from stepward.http.access.permissions import Permission
 from stepward.http.api.instants import instant_or_duration
+from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import resource
 from stepward.http.api.tasks import LIMIT, Limit
 from stepward.http.dependencies import RequestClient
@@ -134,21 +135,27 @@ async def show_batch(client: RequestClient, batch_id: BatchId) -> BatchResource:
 
 
 @post("/batches/{batch_id:str}/pause", permission=Permission.ACT, status_code=200)
-async def pause_batch(client: RequestClient, batch_id: BatchId) -> BatchResource:
+async def pause_batch(client: RequestClient, batch_id: BatchId, reason: Reason = None) -> BatchResource:
     """Ask no further task until it is resumed."""
-    return _shown(await client.batches.pause(batch_id))
+    batch = await client.batches.pause(batch_id)
+    await client.give_reason("pause_batch", batch_id, reason)
+    return _shown(batch)
 
 
 @post("/batches/{batch_id:str}/resume", permission=Permission.ACT, status_code=200)
-async def resume_batch(client: RequestClient, batch_id: BatchId) -> BatchResource:
+async def resume_batch(client: RequestClient, batch_id: BatchId, reason: Reason = None) -> BatchResource:
     """Go on with a batch that is paused."""
-    return _shown(await client.batches.resume(batch_id))
+    batch = await client.batches.resume(batch_id)
+    await client.give_reason("resume_batch", batch_id, reason)
+    return _shown(batch)
 
 
 @post("/batches/{batch_id:str}/stop", permission=Permission.ACT, status_code=200)
-async def stop_batch(client: RequestClient, batch_id: BatchId) -> BatchResource:
+async def stop_batch(client: RequestClient, batch_id: BatchId, reason: Reason = None) -> BatchResource:
     """Ask no further task for good; what was asked stays so."""
-    return _shown(await client.batches.stop(batch_id))
+    batch = await client.batches.stop(batch_id)
+    await client.give_reason("stop_batch", batch_id, reason)
+    return _shown(batch)
 
 
 @post("/batches/{batch_id:str}/pace", permission=Permission.ACT, status_code=200)

@@ -50,7 +50,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
 @get("/tasks/{task_id:str}/diagnosis", permission=Permission.READ)
 async def diagnose_task(client: RequestClient, task_id: PathId) -> Diagnosis:
     """The cause of the task's state in one sentence, why it does not continue, and the acts that would work now."""
-    record, status = await client.whole(task_id_of(task_id))
+    record, status = await client.record_and_status(task_id_of(task_id))
     found = await client.find(record.id)
     rows = await session_of(found.client).store.client.steps(record.id)
     cause = cause_of(status, rows)

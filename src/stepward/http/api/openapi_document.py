@@ -54,6 +54,8 @@ def openapi() -> OpenAPIConfig:
         version="1",
         description="Durable tasks: submit them, look at them, act on them.",
         openapi_router=router,
+        use_handler_docstrings=True,
+        operation_id_creator=lambda handler, *_: handler.handler_name,
         render_plugins=[JsonRenderPlugin(path=DOCUMENT)],
     )
 

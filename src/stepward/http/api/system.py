@@ -11,6 +11,7 @@ from msgspec import Struct
 from stepward.client import Client
 from stepward.client.agents import AgentState
 from stepward.http.access.permissions import Permission
+from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import AgentResource, InstanceResource, ScheduleResource, resource
 from stepward.http.dependencies import RequestClient, RequestPrincipal
 from stepward.http.problems import HttpRefusal
@@ -58,10 +59,11 @@ async def suspend_agent(client: RequestClient, name: FromPath[str], data: Annota
 
 
 @post("/agents/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
-async def resume_agent(client: RequestClient, name: FromPath[str]) -> None:
+async def resume_agent(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
     """Resume a suspended Agent."""
     if not await client.unscoped.resume_agent(name):
         raise HttpRefusal(409, f"Agent {name}: expected a suspended one, found {await _found(client.unscoped, name)}")
+    await client.give_reason("resume_agent", name, reason)
 
 
 @get("/instances", permission=Permission.READ_ALL)
@@ -77,23 +79,26 @@ async def list_schedules(client: RequestClient) -> list[ScheduleResource]:
 
 
 @post("/schedules/{name:str}/pause", permission=Permission.OPERATE, status_code=204)
-async def pause_schedule(client: RequestClient, name: FromPath[str]) -> None:
+async def pause_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
     """Pause a schedule; nominal times that pass meanwhile are skipped."""
     if not await client.unscoped.pause_schedule(name):
         raise HttpRefusal(409, f"schedule {name}: expected one at work, found it paused already")
+    await client.give_reason("pause_schedule", name, reason)
 
 
 @post("/schedules/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
-async def resume_schedule(client: RequestClient, name: FromPath[str]) -> None:
+async def resume_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
     """Resume a paused schedule from its next nominal time on."""
     if not await client.unscoped.resume_schedule(name):
         raise HttpRefusal(409, f"schedule {name}: expected a paused one, found it at work")
+    await client.give_reason("resume_schedule", name, reason)
 
 
 @delete("/schedules/{name:str}", permission=Permission.ADMINISTER)
-async def remove_schedule(client: RequestClient, name: FromPath[str]) -> None:
+async def remove_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
     """Remove a schedule that no application declares any more; its tasks stay."""
     await client.unscoped.remove_schedule(name)
+    await client.give_reason("remove_schedule", name, reason)
 
 
 async def _found(client: Client, name: str) -> Any:

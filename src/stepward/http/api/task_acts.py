@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from litestar import get, post
-from litestar.params import Body, FromQuery, HeaderParameter, QueryParameter
+from litestar.params import Body, FromQuery, HeaderParameter
 from msgspec import UNSET, Struct, UnsetType
 
 from stepward.client import UNSET as NOT_GIVEN
@@ -14,6 +14,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.etags import versions_in
 from stepward.http.api.instants import instant_or_duration
+from stepward.http.api.reasons import Reason
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
@@ -22,8 +23,6 @@ from stepward.store.contract import Doubt, Later
 IfMatch = Annotated[
     str | None, HeaderParameter(name="If-Match", description="The ETag of the task as the page showed it.")
 ]
-
-Reason = Annotated[str | None, QueryParameter(min_length=1, max_length=200, description="Why, for the audit.")]
 
 
 class ActResult(Struct, frozen=True):
@@ -149,9 +148,15 @@ async def preview_repair(client: RequestClient, task_id: PathId, step: FromQuery
 
 
 @post("/tasks/{task_id:str}/signals", permission=Permission.ACT, status_code=202)
-async def signal_task(client: RequestClient, task_id: PathId, data: Annotated[SignalRequest, Body()]) -> SignalResult:
+async def signal_task(
+    client: RequestClient,
+    task_id: PathId,
+    data: Annotated[SignalRequest, Body()],
+    if_match: IfMatch = None,
+    reason: Reason = None,
+) -> SignalResult:
     """Send the task a signal."""
-    task = await _task(client, task_id, None)
+    task = await _task(client, task_id, if_match, reason)
     return SignalResult(task.id, await task.signal(data.name, data.payload, data.id, by=client.principal.name))
 
 
