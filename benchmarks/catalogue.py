@@ -24,7 +24,7 @@ Measure = Callable[[Place], Coroutine[Any, Any, dict[str, float]]]
 POSTGRES = {
     "shared_buffers": "256MB",
     "max_connections": "200",
-    # A checkpoint in the middle of a round would be somebody's bad luck.
+    # A checkpoint in the middle of a round would distort that round.
     "max_wal_size": "8GB",
     "checkpoint_timeout": "1h",
 }

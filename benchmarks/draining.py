@@ -1,4 +1,4 @@
-"""One-step tasks that were submitted while nobody ran, and are drained then; beside a peer's queue."""
+"""One-step tasks submitted while no Scheduler runs, and then drained; beside a peer's queue."""
 
 from __future__ import annotations
 

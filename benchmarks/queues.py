@@ -57,7 +57,7 @@ async def accepting(place: Place, *, orders: int = ORDERS) -> Figures:
 
 
 async def telling(place: Place, *, rounds: int = ROUNDS, tasks: int = TASKS) -> Figures:
-    """Ten-step tasks with and without a private response queue, in turn; another process reads all that is told."""
+    """Ten-step tasks with and without a private response queue, in turn; another process reads all events."""
     app = make_app(await place.fresh())
     silent, told = [], []
     async with app.running(), app.client() as client, _reader(app, (rounds + 1) * tasks * EVENTS_A_TASK):

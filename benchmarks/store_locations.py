@@ -13,7 +13,7 @@ from benchmarks.peers import Peer, hired
 from servers.postgres import Server
 
 NUMBERS = count(1)
-"""Databases of a server are told apart by them."""
+"""Names that distinguish the databases of a server."""
 
 
 class Place(Protocol):
@@ -42,7 +42,7 @@ class SqlitePlace:
         self._made = 0
 
     async def fresh(self) -> str:
-        """See ``Place.fresh``."""
+        """Implements ``Place.fresh``."""
         self._made += 1
         return f"sqlite:///{self.folder}/bench-{self._made}.db"
 
@@ -52,7 +52,7 @@ class SqlitePlace:
 
     @asynccontextmanager
     async def peer(self) -> AsyncIterator[Peer | None]:
-        """Nobody."""
+        """None: there is no peer on SQLite."""
         yield None
 
 
@@ -65,18 +65,18 @@ class PostgresBench:
         self._peer = peer
 
     async def fresh(self) -> str:
-        """See ``Place.fresh``."""
+        """Implements ``Place.fresh``."""
         name = f"bench_{next(NUMBERS)}"
         await self.server.execute(f"create database {name}")
         return self.server.address(name)
 
     def server_seconds(self) -> float:
-        """See ``Place.server_seconds``."""
+        """Implements ``Place.server_seconds``."""
         return family_seconds(self.server.pid)
 
     @asynccontextmanager
     async def peer(self) -> AsyncIterator[Peer | None]:
-        """See ``Place.peer``."""
+        """Implements ``Place.peer``."""
         if self._peer is None:
             yield None
             return

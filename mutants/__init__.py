@@ -18,7 +18,7 @@ The catalogue is ``mutants/catalogue/AREA.toml``, a file per area. An entry is
 Tests that need a real server start it themselves, for each mutant again. Text of several lines stands between ``'''``,
 of which the first line break is dropped.
 
-What makes a mutant worth keeping: somebody could write it by mistake, and it breaks a promise that a user would miss.
-A mutant that changes nothing anybody can see is replaced, and one that lives gets a test. ``make test`` runs none of
+A mutant is worth keeping if it is a plausible mistake, and breaks a promise that a user would miss.
+A mutant without a visible effect is replaced, and one that lives gets a test. ``make test`` runs none of
 them. It proves that each still fits the code, so a change of a line that a mutant holds changes the mutant with it.
 """

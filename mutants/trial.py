@@ -30,7 +30,7 @@ class TrialVerdict(StrEnum):
     FOUND = "found"
     LIVED = "lived"
     HUNG = "hung"
-    """Its tests did not end: a busy machine cannot be told from a fault that is found."""
+    """Its tests did not end: a busy machine and a fault that is found look the same."""
     BROKEN = "broken"
     """No test could begin: it shows nothing."""
     UNJUDGED = "unjudged"

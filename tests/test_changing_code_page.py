@@ -26,7 +26,7 @@ ACTS: list[Callable[[Play], None]] = [
 
 
 class Example(NamedTuple):
-    """Code of the page, whether it is allowed, and what is told of it else."""
+    """Code of the page, whether it is allowed, and the expected message."""
 
     allowed: bool
     code: str

@@ -1,4 +1,4 @@
-"""What somebody new to Stepward writes first: it works, or one line says what is the matter."""
+"""First programs of a new user: they work, or one line says what is wrong."""
 
 from __future__ import annotations
 

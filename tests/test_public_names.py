@@ -46,7 +46,7 @@ def test_every_public_name_exists_and_has_a_docstring() -> None:
 
 
 def test_every_public_method_has_a_docstring_of_its_own_or_from_its_protocol() -> None:
-    """A method that is told nowhere is found by its class."""
+    """A method that no page mentions is found by its class."""
     classes = [value for name in stepward.__all__ if inspect.isclass(value := getattr(stepward, name))]
     bare = {
         f"{each.__name__}.{name}"

@@ -1,4 +1,4 @@
-"""The drawings in docs/states.md are those of the tables of moves: nobody draws the state machines twice."""
+"""The drawings in docs/states.md are generated from the tables of moves."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ class PostgresFloor(FloorEngine):
         return [Statement(_statement(self._connection.schema, tuple(queries)), values)]
 
     async def write(self, commit: Commit) -> None:
-        """See ``FloorEngine.write``."""
+        """Implements ``FloorEngine.write``."""
         for statement in commit:
             await self._connection.raw.fetch(statement.sql, *statement.values)
 
     async def close(self) -> None:
-        """See ``FloorEngine.close``."""
+        """Implements ``FloorEngine.close``."""
         await self._connection.close()
 
     def _end(self, uid: str) -> FloorRow:

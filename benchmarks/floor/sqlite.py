@@ -29,7 +29,7 @@ class SqliteFloor(FloorEngine):
         return [Statement(Q[rows.query], [rows.row_of(uid) for uid in rows.uids]) for rows in batch]
 
     async def write(self, commit: Commit) -> None:
-        """See ``FloorEngine.write``."""
+        """Implements ``FloorEngine.write``."""
         raw = self._connection.raw
         raw.execute("begin immediate")
         for statement in commit:
@@ -37,7 +37,7 @@ class SqliteFloor(FloorEngine):
         raw.execute("commit")
 
     async def close(self) -> None:
-        """See ``FloorEngine.close``."""
+        """Implements ``FloorEngine.close``."""
         self._connection.close()
 
     def _end(self, uid: str) -> FloorRow:

@@ -1,4 +1,4 @@
-"""Another product at the same work: its program runs in an environment of its own, and is told what to do on a pipe."""
+"""Another product at the same work: its program runs in an environment of its own, controlled over a pipe."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """DBOS at the work that Stepward is measured at; runs in the environment of ``requirements/peers.txt``.
 
 Orders come as JSON lines on stdin, answers go to stdout: each says what every way of writing it in DBOS reaches, as
-coroutines and as plain functions on threads. Whoever asks takes the better one.
+coroutines and as plain functions on threads. The benchmark takes the better one.
 """
 
 from __future__ import annotations

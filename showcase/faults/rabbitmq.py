@@ -17,7 +17,7 @@ PUBLISHED = "publish.#"
 QUEUE = "orders-demo-looks-on"
 AGAIN_SECONDS = 0.1
 FAULTS = (AMQPError, OSError, TimeoutError)
-# Each connection that cannot be made is logged, and nobody wants to read that of a restart.
+# Each failed connection attempt is logged, which is noise during a restart.
 logging.getLogger("aiormq").addHandler(logging.NullHandler())
 
 

@@ -79,8 +79,8 @@ class Evidence:
     """The evidence to judge.
 
     `forms` says how often a form of each order was accepted by the storefront, `states` is from the orders database,
-    `tasks` has the id of each task, `heard` the events of each order in the order in which the storefront has them, and
-    `dead_letters` the reason of each dead letter.
+    `tasks` has the id of each task, ``heard`` the events of each order in its order, and `dead_letters` the
+    reason of each dead letter.
     """
 
     books: OrderBooks

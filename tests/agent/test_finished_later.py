@@ -1,4 +1,4 @@
-"""Operations that do their part and leave the end of the step to whoever holds its completion token."""
+"""Operations that defer their step to the holder of its completion token."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PATIENT = CircuitBreaker(failures=1000)
 
 
 class Service:
-    """A service that fails as it is told, and keeps the times of its calls."""
+    """A service that fails as configured, and keeps the times of its calls."""
 
     def __init__(self, agent: Agent, failures: list[Exception] | Callable[[], Exception]) -> None:
         self.called_at: list[float] = []

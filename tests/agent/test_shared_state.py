@@ -26,7 +26,7 @@ CLOSED = AgentStanding(name="payments")
 
 
 class Board:
-    """What all instances of these tests are told, and who may probe."""
+    """The state that all instances of these tests share, and the instance that may probe."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -45,7 +45,7 @@ class Board:
 
 
 class Down:
-    """A service behind one Agent, down until told otherwise; a declaration for each instance."""
+    """A service behind one Agent, down until it is set up; a declaration for each instance."""
 
     def __init__(self) -> None:
         self.is_down = True

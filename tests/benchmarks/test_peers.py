@@ -1,4 +1,4 @@
-"""Another product's program, told what to do on a pipe."""
+"""Another product's program, controlled over a pipe."""
 
 from __future__ import annotations
 

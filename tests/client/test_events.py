@@ -236,7 +236,7 @@ async def test_after_foreign_bodies_alone_the_rest_is_looked_for_at_once(shop: S
 
 
 class Small:
-    """A reader on a store that can be told to be down."""
+    """A reader on a store that can be set to unavailable."""
 
     def __init__(self) -> None:
         self.store = SmallStore(asyncio.get_running_loop().time)

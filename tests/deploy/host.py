@@ -1,4 +1,4 @@
-"""A host on which somebody deploys Stepward by the page: its files, its units, and what operators type there.
+"""A host on which Stepward is deployed by the page: its files, its units, and the operators' commands.
 
 A unit is started as systemd would, from its own text: command, environment and files of settings. What only root or
 systemd can do (users, sandboxes) is left out.

@@ -138,7 +138,7 @@ def through_a_pooler(server: postgres.Server, folder: Path) -> Iterator[Host]:
         with pgbouncer.running(server.port, "transaction", users=users) as port:
             others = {name: text for name, text in files.items() if name not in ("shop.env", "shop-owner.env")}
             host.install({name: text.replace("db.example", f"127.0.0.1:{port}") for name, text in others.items()})
-            # The page's bounds are for the lease that processes have unless told otherwise.
+            # The page's bounds are for the default lease of processes.
             host.install(dict.fromkeys(others, f"STEPWARD_LEASE={Settings().lease:g}s\n"))
             yield host
 

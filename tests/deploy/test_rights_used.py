@@ -125,7 +125,7 @@ def put_back(host: Host) -> None:
 
 
 def give_up(host: Host, agent: Process) -> None:
-    """Cancel a task while its Agent stands still, send a signal to another, and finish what is nobody's."""
+    """Cancel a task while its Agent is paused, send a signal to another, and finish tasks without an owner."""
     agent.tell(19)
     for order in ("order-8", "order-9"):
         host.ask("submit", "shop:app", "fulfil", f'"{order}"', "--id", order, file=WEB)

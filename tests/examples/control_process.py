@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("stock", "payment", "parcel", "mail")
-# Nobody listens on port 1.
+# No process listens on port 1.
 NOWHERE = "http://127.0.0.1:1"
 
 

@@ -1,4 +1,4 @@
-"""What the panel puts when a switch is turned: one fault more or less, and nobody else's."""
+"""Faults that the panel sets when a switch is turned: one fault more or less, and no other."""
 
 from __future__ import annotations
 

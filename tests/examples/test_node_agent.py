@@ -83,7 +83,7 @@ class Shop:
 
 async def until(look: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(BOUND):
-        while not await look():  # noqa: ASYNC110  nobody tells the test
+        while not await look():  # noqa: ASYNC110  there is no event to wait for
             await asyncio.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""The faults that the remote services of the order example can be told to have."""
+"""The faults that the remote services of the order example can be set to have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Services and workers that end with whoever started them, even when that one could not say goodbye."""
+"""Services and workers that end with the process that started them, even when it was killed."""
 
 from __future__ import annotations
 

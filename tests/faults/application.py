@@ -34,7 +34,7 @@ def application(
     concurrency: int = CONCURRENCY,
     acted: Callable[[str, int], None] = lambda key, attempt: None,
 ) -> App:
-    """The application; every call makes Agents of its own. ``acted`` is told of each call of an operation."""
+    """The application; every call makes Agents of its own. ``acted`` is called with each call of an operation."""
     bank = Agent("bank", retry=Retry(attempts=1), concurrency=concurrency)
 
     @bank.operation(complete_by=complete_by)

@@ -48,7 +48,7 @@ def cluster() -> Iterator[nats.NatsCluster]:
 
 @pytest.fixture(scope="module")
 def rabbit() -> Iterator[rabbitmq.RabbitServer]:
-    """A RabbitMQ server that may be hurt; whoever hurts it starts it again."""
+    """A RabbitMQ server that tests may stop; a test that does starts it again."""
     program("rabbitmq-server", "rabbitmq-server")
     with rabbitmq.running() as server:
         yield server

@@ -1,4 +1,4 @@
-"""A process of the application, in the roles that it is told; it ends with its input."""
+"""A process of the application, in the roles that it reads from its input; it ends with its input."""
 
 from __future__ import annotations
 

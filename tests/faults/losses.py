@@ -1,4 +1,4 @@
-"""Requests that stand with a broker, confirmed and with nobody at work on them, so that they can be lost."""
+"""Requests that are at a broker, confirmed and not worked on, so that they can be lost."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def _are_out(world: World, ids: list[str]) -> bool:
 
 
 async def _are_suspended(world: World, ids: Sequence[str]) -> bool:
-    """Whether nobody holds them any more."""
+    """Whether the broker has none of them any more."""
     found = [await world.client.task(id).status() for id in ids]
     return all(each.state is TaskState.SUSPENDED and each.locked_by is None for each in found)
 

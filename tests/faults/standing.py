@@ -13,7 +13,7 @@ from stepward.model.messages.requests import reply_queue, request_queue
 
 
 async def standing(address: str, app: str, instances: Sequence[str]) -> int:
-    """How many broker messages nobody has settled (NATS) or taken (RabbitMQ)."""
+    """How many broker messages are not settled (NATS) or not taken (RabbitMQ)."""
     if address.startswith("amqp"):
         return await _in_queues(address, app, [request_queue("bank"), *map(reply_queue, instances)])
     connection = await nats.connect(address.partition("?")[0].split(","))

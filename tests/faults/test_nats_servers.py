@@ -67,7 +67,7 @@ async def test_a_server_that_crashes_under_load_costs_time_alone(own_node: NatsN
 
 
 async def test_a_server_that_lost_everything_gets_the_requests_again(own_node: NatsNode, tmp_path: Path) -> None:
-    """Row 27: what it had confirmed is asked for again long before anybody's complete-by."""
+    """Row 27: lost requests are sent again long before any complete-by."""
     await lost_while_they_stand(tmp_path, own_node.address, lambda _: asyncio.to_thread(own_node.wipe))
 
 
@@ -78,7 +78,7 @@ async def test_a_stream_that_was_deleted_is_filled_again(node: str, tmp_path: Pa
 
 
 async def test_a_stream_that_was_purged_costs_an_attempt(node: str, tmp_path: Path) -> None:
-    """Rows 22, 27: nobody is told that messages are gone, so that the complete-by counts."""
+    """Rows 22, 27: no process is notified of the loss, so that the complete-by counts."""
     async with at_work(tmp_path, node, complete_by=1.5) as world, beside(node) as operator:
         async with world.load():
             assert await world.open() > 0

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.faults, pytest.mark.timeout(180)]
 
 
 async def test_a_queue_that_was_deleted_is_filled_again(rabbit: RabbitServer, tmp_path: Path) -> None:
-    """Row 27: what stood in it is asked for again long before anybody's complete-by."""
+    """Row 27: lost requests are sent again long before any complete-by."""
 
     async def delete(world: World) -> None:
         connection = await aio_pika.connect(rabbit.address)

@@ -144,7 +144,7 @@ class World:
         return len([each for each in await self.client.tasks(limit=10_000) if each.finished_at is None])
 
     def told(self, name: str) -> list[dict[str, Any]]:
-        """The events of that name that this process's actors told."""
+        """The events of that name that this process's actors emitted."""
         return [event.fields for event in self.events if event.name == name]
 
     async def settled(self, *, within: float = PATIENCE) -> None:

@@ -1,4 +1,4 @@
-"""An actor that ends by a bug is told of, whether or not anybody waits for it."""
+"""The error of an actor that ends by a bug is reported, whether or not a caller waits for it."""
 
 from __future__ import annotations
 

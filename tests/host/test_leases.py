@@ -66,11 +66,11 @@ class SlowStore(SqliteStore):
 
 
 async def nobody(instance: str) -> None:
-    """Nobody listens."""
+    """Accepts no listener."""
 
 
 def silence() -> dict[str, Report]:
-    """Nobody says anything."""
+    """Sends no notification."""
     return {}
 
 
@@ -101,7 +101,7 @@ async def test_a_lease_counts_from_before_it_was_asked_for(tmp_path: Path) -> No
 async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else whoever would take over its tasks waits for its lease."""
+    """Otherwise a Scheduler that could take over its tasks waits for its lease."""
     store = await opened(tmp_path, HandClock())
     leases = InstanceLeases(parts_on(store), nobody, silence)
     first, second = [await leases.register(Role.AGENT, [], 1) for _ in range(2)]

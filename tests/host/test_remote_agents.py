@@ -89,7 +89,7 @@ class World:
         self._tasks.append(asyncio.get_running_loop().create_task(RemoteAgents(parts).keep()))
 
     async def instances(self) -> list[Instance]:
-        """Those alive, once every host has done with what it heard."""
+        """Those alive, once every host has processed the announcements."""
         for _ in range(100):
             await asyncio.sleep(0)
         found = [each for each in await self.store.operators.instances() if each.alive]

@@ -1,4 +1,4 @@
-"""Queues of an application in which messages wait and that nobody serves, in the store: an alert while that lasts."""
+"""Non-empty queues of an application that no process serves, in the store: an alert while that lasts."""
 
 from __future__ import annotations
 

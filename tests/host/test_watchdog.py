@@ -34,7 +34,7 @@ LOOKS_SECONDS = 8 * EVERY / PACE
 
 
 class Hurried(threading.Event):
-    """Waits for a fraction of what it is told."""
+    """Waits for a fraction of the requested time."""
 
     def wait(self, timeout: float | None = None) -> bool:
         return super().wait(timeout and timeout / PACE)
@@ -113,7 +113,7 @@ async def test_without_a_limit_a_hanging_loop_is_only_reported() -> None:
 
 
 async def test_a_process_that_was_stopped_has_no_hanging_loop() -> None:
-    """What comes late is the thread's own look: whoever stopped the process stopped both."""
+    """Only the thread's own check is late: a pause of the process paused both."""
     with Watched(SteppedClock(60.0), lease=1, limit=1) as watched, pytest.raises(queue.Empty):
         watched.did.get(timeout=LOOKS_SECONDS)
 

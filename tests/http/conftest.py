@@ -98,7 +98,7 @@ async def local(app: App) -> AsyncIterator[httpx.AsyncClient]:
 
 @pytest.fixture
 async def remote(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    """A caller of the application that asks everybody who they are."""
+    """A client of the application without local admin: every request must authenticate."""
     async with caller(app.asgi()) as client:
         yield client
 

@@ -16,7 +16,7 @@ from .conftest import bearer, greet, token_for
 from .streams import opened
 
 SIGN_IN = {"/login", "/login/openid", "/login/callback", "/logout"}
-"""Where nobody is somebody yet; ``test_sign_in`` is about them."""
+"""Public routes of the sign-in; ``test_sign_in`` is about them."""
 ENDLESS = {"/live", "/api/v1/events"}
 FORMS = {"/find", "/tasks/preview", "/tasks/act", "/alerts/act", "/batches/preview", "/batches/start"}
 """Routes of the console that want what no page has sent here."""

@@ -1,4 +1,4 @@
-"""Completion tokens over HTTP: taken of whoever may act on their task, and of nobody else."""
+"""Completion tokens over HTTP: accepted from principals that may act on their task, and from no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads are shown to those who may see them, each reading is audited, and nobody else finds a trace of one."""
+"""Payloads are shown to permitted principals, each reading is audited, and no other response holds a trace of one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looks, "BEAT_SECONDS", 0.1)
 
 
-async def test_tasks_are_told_when_they_are_submitted_end_fail_or_are_acted_upon(
+async def test_tasks_are_sent_when_they_are_submitted_end_fail_or_are_acted_upon(
     client: Client, local: httpx.AsyncClient
 ) -> None:
     async with opened(local, EVENTS, {}) as stream:
@@ -61,7 +61,7 @@ async def test_an_id_that_no_event_had_is_refused(local: httpx.AsyncClient) -> N
     assert answer.json()["errors"][0]["field"] == "Last-Event-ID"
 
 
-async def test_more_changes_than_a_look_gives_are_told_as_a_gap(
+async def test_more_changes_than_one_read_returns_are_sent_as_a_gap(
     client: Client, local: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "MOST_CHANGES", 2)

@@ -65,7 +65,7 @@ class Field:
         return process
 
     def stop(self, process: Process) -> None:
-        """Have it stand still, but not within a transaction: it would keep everybody from the file."""
+        """Pauses the process, but not within a transaction, which would keep all others from the file."""
         path = self._folder / "tasks.db"
         with closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as connection:
             connection.execute("begin immediate")
@@ -86,11 +86,12 @@ class Field:
                 await asyncio.sleep(0.02)
 
     def go(self) -> None:
-        """Let whoever works on the step have its effect."""
+        """Lets the process that works on the step have its effect."""
         (self._folder / "go").touch()
 
     async def progress(self, task: TaskHandle[Any], by: str, after: float = 0.0) -> Any:
-        """Wait for word of that instance, so many seconds after the attempt began; how the step stands then."""
+        """Waits for progress of that instance, so many seconds after the attempt began; returns the step's state
+        then."""
         async with asyncio.timeout(PATIENCE):
             while True:
                 (step,) = await task.steps()

@@ -73,7 +73,7 @@ class Gate:
             self.arrived.append(arrival)
             self._consider(writer, arrival)
             await self._tell()
-            await reader.read()  # until whoever stands there goes
+            await reader.read()  # until the process at the gate leaves
             self.standing.pop(writer, None)
         writer.close()
         await self._tell()

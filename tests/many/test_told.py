@@ -21,7 +21,7 @@ pytestmark = pytest.mark.servers
 
 COMMANDS = (pytest.param("run", marks=pytest.mark.faults), "check")
 ENDING = ("check", "tasks")
-"""Commands that are not told to end; they need no process."""
+"""Commands that do not run until a signal; they need no process."""
 Place = Callable[[Database], Coroutine[Any, Any, str]]
 
 
@@ -142,7 +142,7 @@ async def test_the_store_may_be_migrated_while_processes_run(floor: Floor) -> No
 
 @asynccontextmanager
 async def held(address: str) -> AsyncIterator[None]:
-    """Nobody else can look at whose store it is."""
+    """The store's owner cannot be checked while it is locked."""
     connection = await asyncpg.connect(address)
     try:
         async with connection.transaction():

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real socket that answers as it is told."""
+"""A receiver of webhooks: a real socket that answers as configured."""
 
 from __future__ import annotations
 

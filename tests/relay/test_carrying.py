@@ -136,7 +136,7 @@ async def test_a_relay_that_lost_its_share_stops_before_the_next_message(work: W
 
 
 async def test_two_that_carry_the_same_leave_the_first_of_each_in_order(work: Work) -> None:
-    """Whoever was paused goes on with what it had read: that comes behind, as doubles."""
+    """A relay that was paused continues with the rows that it had read: they arrive later, as duplicates."""
     events = [event(number, TOGETHER_BYTES) for number in range(20)]
     await work.put(*events)
     work.outlet.seconds = 1.0

@@ -1,4 +1,4 @@
-"""What a private response queue was told, as short lines."""
+"""The events of a private response queue, as short lines."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ QUEUE = "replies.shop.web"
 BEGUN = ["request.received", "started"]
 QUICK = Backoff("1s", factor=1.0, maximum="1s")
 SILENCE = 3.0
-"""Seconds without an event after which everything was told."""
+"""Seconds without an event after which all events have arrived."""
 
 
 class Hearing:
-    """The one reader of a response queue; it remembers what it heard."""
+    """The one reader of a response queue; it keeps the events."""
 
     def __init__(self, client: Client, queue: str = QUEUE) -> None:
         self._events = client.events(queue)
         self._heard: list[StatusEvent] = []
 
     async def lines(self, task: str) -> list[str]:
-        """What the task told so far, once nothing more comes; its sequence must have no gap."""
+        """The task's events so far, once no more arrive; their sequence must have no gap."""
         while True:
             try:
                 async with asyncio.timeout(SILENCE):
@@ -65,7 +65,7 @@ def line(event: StatusEvent) -> str:
 
 
 async def course(world: World, service: Service, ending: type[Exception] | None, *workflows: Any) -> list[str]:
-    """Submit the first of the workflows as task ``t``, see it end, and give what it told."""
+    """Submits the first of the workflows as task ``t``, waits for its end, and returns its events."""
     client = await world.start(workflows, [service.agent])
     handle = await client.submit(workflows[0], id="t", reply_to=QUEUE)
     if ending is None:

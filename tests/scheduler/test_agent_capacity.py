@@ -47,7 +47,7 @@ async def test_a_suspended_agent_is_asked_nothing_and_what_is_under_way_ends(wor
     second = await client.submit(order, "b", id="b")
     gate.set()
     assert await first.result(timeout=10) == "a done"
-    # Longer than it takes until an operator is told of an Agent that nobody offers.
+    # Longer than it takes until an alert is raised for an unserved Agent.
     await asyncio.sleep(60)
     assert await states(second) == {"svc.do/1": "not_started"}
     assert await client.alerts() == []
@@ -139,7 +139,7 @@ async def test_a_breaker_is_shared_between_processes_and_one_probe_closes_it(wor
     down[0] = False
     await asyncio.gather(*[handle.result(timeout=120) for handle in handles])
     counts = [(await client.task(str(number)).steps())[0].failure_count for number in range(20)]
-    # Who had been asked when it opened, a window that left before its Scheduler heard of it, and the probe that failed.
+    # Requests out when it opened, those of a window not yet closed at another Scheduler, and the probe that failed.
     assert sum(counts) <= before + 8 + 1
     assert await state_of(client, AgentState.OK)
 
@@ -196,7 +196,7 @@ async def test_after_an_outage_windows_open_step_by_step(world: World) -> None:
     soon = [at - closed_at for at in started]
     # Beside the one that found out.
     assert len([at for at in soon if at > -1]) == 64
-    # No herd: in the first tenth of a second hardly anybody, all of them within a second or two.
+    # No herd: in the first tenth of a second hardly any request, all of them within a second or two.
     assert sum(at < 0.1 for at in soon) <= 10
     assert max(soon) < 3
 
@@ -230,7 +230,7 @@ async def test_a_rate_is_that_of_all_processes_together(world: World) -> None:
     began = now()
     handles = await client.submit_many(order, [(str(number),) for number in range(100)])
     await asyncio.gather(*[handle.result(timeout=100) for handle in handles])
-    # Ten a second, beside a bucket of ten and at most another: the first process heard of the second in a moment.
+    # Ten a second, beside a bucket of ten and at most another: the first process soon learns of the second.
     assert 8.0 <= now() - began <= 14
     assert min(len(one.log), len(other.log)) >= 20
 

@@ -1,4 +1,4 @@
-"""Answers at awkward moments: none is lost with the turn that it came in, and none is told twice."""
+"""Replies at awkward moments: none is lost with the turn that it came in, and none is processed twice."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ async def test_where_replies_were_lost_everything_is_asked_for_again(
 async def test_what_a_dead_scheduler_had_asked_when_it_was_lost_is_asked_for_again_by_its_successor(
     world: World, service: Service, listeners: Listeners, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the loss is noticed the dead one still counts as alive, so that its tasks are nobody else's."""
+    """When the loss is noticed the dead instance still counts as alive, so that it still holds its tasks."""
 
     @workflow
     async def order(what: str) -> str:

@@ -23,7 +23,7 @@ def place(number: int) -> BacklogKey:
 
 
 class Plain:
-    """The same, said plainly: everybody in order of coming, and the keys in the order of their next turn."""
+    """The same by a plain model: steps in order of arrival, and keys in the order of their next turn."""
 
     def __init__(self) -> None:
         self.waiting: dict[BacklogKey, tuple[int, Key]] = {}

@@ -1,4 +1,4 @@
-"""Workflow code that breaks its rules: told as an error, with nothing else written."""
+"""Workflow code that breaks its rules: ends in an error, with nothing else written."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def test_cancel_while_a_step_runs_undoes_what_was_done(world: World, servi
     await handle.cancel()
     with pytest.raises(TaskCancelled):
         await handle.result(timeout=60)
-    # b was under way: nobody knows, so it is undone, and only after its complete-by.
+    # b was running with an unknown outcome, so it is undone, and only after its complete-by.
     assert service.log == ["do a", "undo b", "undo a"]
     status = await handle.status()
     assert status.finished_at is not None

@@ -1,4 +1,4 @@
-"""Whether a failed step may have acted all the same: told alike live, after replay, to operators and to undo."""
+"""Whether a failed step may have acted: the same live, after replay, for operators and for undo."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BIG = "x" * 3000
 
 
 async def told(call: Any) -> bool | None:
-    """Whether the step that fails may have acted, as the workflow is told."""
+    """Whether the failed step may have acted, as the workflow receives it."""
     try:
         await call
     except StepFailed as error:
@@ -23,7 +23,7 @@ async def told(call: Any) -> bool | None:
 
 
 def doubtful(call: Any) -> Any:
-    """A workflow that tells what it was told before and after it was left in another process."""
+    """A workflow that returns the errors it received before and after it moved to another process."""
 
     @workflow
     async def order() -> list[bool | None]:
@@ -35,7 +35,7 @@ def doubtful(call: Any) -> Any:
 
 
 async def live_and_replayed(world: World, order: Any, **app: Any) -> tuple[TaskHandle, list[bool | None]]:
-    """What the workflow says it was told: live, and by another process that replays it from the record."""
+    """The errors that the workflow received: live, and in another process that replays the record."""
     first = world.app([order], **app)
     async with first.running(), first.client() as client:
         handle = await client.submit(order)

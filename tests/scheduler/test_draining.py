@@ -78,7 +78,7 @@ class SlowTakes:
 
 
 async def test_what_agents_take_as_a_drain_begins_is_done(world: World, service: Service) -> None:
-    """Row 9: for everybody else it is taken until its lease is over."""
+    """Row 9: for all other processes it is taken until its lease is over."""
 
     @workflow
     async def order() -> str:
@@ -153,7 +153,7 @@ async def _is_told(handle: TaskHandle) -> bool:
 
 
 def insist(seconds: float) -> Act:
-    """Work on for so long, whatever is told of it."""
+    """Works on for so long, whatever is revoked."""
 
     async def act() -> None:
         work = asyncio.ensure_future(asyncio.sleep(seconds))

@@ -31,7 +31,7 @@ def declared(service: Service) -> Workflow[[], str]:
 
 
 def struck(world: World, service: Service, strike: Callable[[str], None]) -> tuple[App, Workflow[[], str]]:
-    """An application whose every failpoint is told to ``strike``."""
+    """An application that calls ``strike`` at each failpoint."""
     order = declared(service)
     app = world.app([order], [service.agent])
     app.environment = Environment(VirtualClock(), app.environment.random, strike)
@@ -110,7 +110,7 @@ async def test_a_change_that_misses_sends_no_status_event(
     world: World, service: Service, tmp_path: Path, nth: int
 ) -> None:
     def cross() -> None:
-        """Somebody else tells of the task between the turn's decisions and its commit."""
+        """Another process counts an event of the task between the turn's decisions and its commit."""
         connection = apsw.Connection(str(tmp_path / "tasks.db"))
         connection.execute("update stepward_task set events = events + 1")
         ((uid, events),) = connection.execute("select uid, events from stepward_task")

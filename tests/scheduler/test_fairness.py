@@ -172,7 +172,7 @@ async def test_who_is_new_waits_behind_those_that_wait_for_room(world: World) ->
     handles = await desk.line(client, 6)
     for number in range(5):
         await handles[number].result(timeout=60)
-        # At this moment there is room, and nobody has claimed it yet.
+        # At this moment there is room, and no Scheduler has claimed it yet.
         handles.append(await desk.submit(client, f"new-{number}"))
     await asyncio.gather(*[handle.result(timeout=60) for handle in handles])
     assert desk.served == [handle.id for handle in handles]

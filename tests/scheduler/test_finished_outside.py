@@ -1,4 +1,4 @@
-"""Steps whose end is somebody else's: a person who approves, a webhook that calls back."""
+"""Steps that are finished from outside: by a person who approves, by a webhook that calls back."""
 
 from __future__ import annotations
 

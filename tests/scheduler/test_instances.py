@@ -229,7 +229,7 @@ async def test_drain_past_its_grace_leaves_the_step_to_the_next(world: World, se
     client = await world.client(world.app([order]))
     handle = await client.submit(order, "a")
     await until(lambda: _asked(service, "do a1"))
-    # By now the request is watched. It is gone with its process all the same, so that nobody waits for an answer to it.
+    # By now the request is watched. It is lost with its process, so that no Scheduler waits for a reply to it.
     await asyncio.sleep(2)
     await running.stop()
     assert service.log == []

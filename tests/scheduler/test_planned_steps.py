@@ -107,7 +107,7 @@ async def test_a_plan_is_recorded_whole_before_any_scheduler_looks_at_it(
     order = orders(service)
     app = world.app([order], [service.agent])
     if submit is submitted_without_code:
-        # A Scheduler was there once, and has told what it knows.
+        # A Scheduler ran earlier, and has registered its workflows.
         async with app.running():
             pass
     handle = await submit(await world.client(app), order)

@@ -19,7 +19,7 @@ from tests.scheduler.world import World, until
 
 
 class Import:
-    """A long step; ``told`` is what it tells, in order, each attempt a part of it."""
+    """A long step; ``told`` holds its progress messages, in order, a part for each attempt."""
 
     def __init__(self, complete_by: str = "4h") -> None:
         self.agent = Agent("imports", retry=Retry(attempts=1))
@@ -66,7 +66,7 @@ async def test_operators_see_it_and_the_next_attempt_goes_on_from_it(world: Worl
     assert service.given == [None, {"page": 2}]
     service.go_on.set()
     assert await task.result(timeout="1m") == 5
-    # What it told last stays for whoever looks.
+    # The last progress stays visible.
     assert await is_at(5)
 
 
@@ -85,7 +85,7 @@ async def test_the_complete_by_is_not_moved_by_heartbeats(world: World) -> None:
 
 
 class Noted:
-    """A store that keeps words, as far as it is told to."""
+    """A store that delays progress on request."""
 
     def __init__(self) -> None:
         self.calls: list[list[Progress]] = []

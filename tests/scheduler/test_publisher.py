@@ -1,4 +1,4 @@
-"""Requests that cannot leave at once: they wait beside the turn, in order, until they are out or nobody wants them."""
+"""Requests that cannot be published at once: they wait beside the turn, in order, until published or obsolete."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ class Witness:
 
 
 async def test_a_reply_is_settled_after_the_commit_of_its_outcome(world: World, service: Service) -> None:
-    """Whoever dies between the two hears it again from the queue, and no attempt has to be repeated for it."""
+    """A Scheduler that dies between the two receives it again from the queue, and no attempt has to be repeated for
+    it."""
 
     @workflow
     async def order() -> list[str]:

@@ -1,4 +1,4 @@
-"""Signals: in order per name, taken once, doubles dropped, and waiting where nobody listens yet."""
+"""Signals: in order per name, taken once, duplicates dropped, and kept until they are awaited."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_what_was_read_before_does_not_end_a_probe(world: World, monkeypat
     handle = await client.submit(order, "a")
     await until(lambda: called_twice(service))
     answered.set()
-    # Its end is heard, and closes the breaker for all: there is no need to probe again.
+    # Its end is processed, and closes the breaker for all: there is no need to probe again.
     await in_state(handle, TaskState.PROCESSED, within=5)
     assert breaker(running) is BreakerState.CLOSED
     await until(lambda: state_of(client, AgentState.OK), within=2)

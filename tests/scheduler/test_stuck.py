@@ -1,4 +1,4 @@
-"""Local steps that do not stop at their complete-by: replaced up to a bound, told of, shown."""
+"""Local steps that do not stop at their complete-by: replaced up to a bound, alerted, shown."""
 
 from __future__ import annotations
 

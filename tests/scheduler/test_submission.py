@@ -95,7 +95,7 @@ async def test_a_transaction_commits_rows_and_task_together(world: World) -> Non
         await transaction.execute("insert into orders values (21)")
         handle = await client.submit(doubling, 21, transaction=transaction)
         many = await client.submit_many(doubling, [(1,), (2,)], transaction=transaction)
-        # Not yet: whoever looks from outside sees neither.
+        # Not committed yet: neither is visible from outside.
         assert await client.tasks() == []
     assert await handle.result(timeout=5) == 42
     assert [await each.result(timeout=5) for each in many] == [2, 4]

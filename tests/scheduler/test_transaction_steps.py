@@ -136,7 +136,7 @@ async def test_a_commit_that_outlasts_its_complete_by_is_reported(
 
 
 async def test_a_superseded_one_is_rolled_back(made: World) -> None:
-    """Row 13: while it works, its attempt is given to somebody else."""
+    """Row 13: while it works, its attempt is given to another Scheduler."""
 
     @step(transaction=True)
     async def book(transaction: Any, entry: int) -> int:

@@ -1,4 +1,4 @@
-"""Inbox rows that nobody can read, such as another program leaves: dropped with an alert, and the task goes on."""
+"""Inbox rows that cannot be read, such as those of another program: dropped with an alert, and the task goes on."""
 
 from __future__ import annotations
 

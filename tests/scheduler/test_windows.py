@@ -9,7 +9,7 @@ from stepward.scheduler.admission.windows import LONGEST_LOOK, STARVED_AFTER, Wi
 
 NONE = Room(0)
 LOOKS = [LONGEST_LOOK * number for number in range(round(STARVED_AFTER / LONGEST_LOOK) + 1)]
-"""Long enough that an operator is told at the last of them."""
+"""Long enough that an alert is raised at the last of them."""
 
 
 def step(number: int) -> Step:
@@ -49,7 +49,7 @@ def test_after_an_outage_a_window_opens_from_one_and_doubles_with_each_step() ->
     for _ in range(5):
         found += filled(desk, found)
         opened.append(found)
-        # To be told once more what is known makes it no faster.
+        # Repeating the same report makes it no faster.
         desk.set_rooms({"bank": Room(10)})
         desk.widen()
     assert (opened, desk.is_opening) == ([1, 2, 4, 8, 10], False)
@@ -121,5 +121,5 @@ def test_a_clock_that_is_stepped_makes_no_step_count_as_starved() -> None:
 
 
 def told(desk: Windows, *looks: float) -> list[str]:
-    """Of which Agents an operator is told at these looks."""
+    """The Agents for which an alert is raised at these checks."""
     return [agent for at in looks for agent, _ in desk.starved(at)]

@@ -94,7 +94,7 @@ class Service:
         self.log: list[str] = []
         self.keys: list[tuple[str, str]] = []
         self.given: list[Any] = []
-        """What each undo was told of the result."""
+        """The result that each undo received."""
         self._plans: dict[str, list[Act]] = {}
 
         @self.agent.operation(complete_by="10s")

@@ -71,7 +71,7 @@ async def test_the_leader_of_three_dies_one_leads_again_and_all_three_are_back(n
         [dead] = [server for server in before.servers if server.name == leader]
         os.kill(dead.pid, signal.SIGKILL)
         await nats_servers.until(lambda standing: len(standing.servers) == 2)
-        # Whoever is elected: one that is back by then may be.
+        # Any server may be elected, also one that is back by then.
         assert await nats_outside.leader_after(client, "")
         await stream.publish("stepward.orders.queue.any", json.dumps(ORDER).encode())
         await traffic.orders(1)

@@ -1,4 +1,4 @@
-"""A port that one process was given is not given to another, even before anybody listens there, and is given back."""
+"""A port that one process was given is not given to another, even before a server listens there, and is given back."""
 
 from __future__ import annotations
 

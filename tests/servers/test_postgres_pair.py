@@ -1,4 +1,4 @@
-"""The database servers of the example: one dies, the other goes on, and none outlives whoever keeps them."""
+"""The database servers of the example: one dies, the other goes on, and none outlives its keeper."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ KILLED = ("submission", "agents", "scheduler", "supervisor")
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where the database servers may be, which run as somebody else."""
+    """A folder for the database servers, which run as another user."""
     with home() as folder:
         yield folder
 

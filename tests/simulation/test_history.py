@@ -13,7 +13,7 @@ from stepward.store.sqlite.engine.connection import Connection
 
 @pytest.fixture
 def seen() -> Iterator[list[list[str]]]:
-    """The orders of each committed transaction, as they are told."""
+    """The orders of each committed transaction, as they are reported."""
     found: list[list[str]] = []
 
     def committed(entries: list[Change], verb: Act) -> None:

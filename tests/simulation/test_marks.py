@@ -1,4 +1,4 @@
-"""What an operator says was done, the rules keep apart from what a program did: nobody looks for its effects."""
+"""Results that an operator recorded are kept apart from those of a program: no rule expects their effects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: what is legal for each, and that what is not is told."""
+"""Programs: the legal ends of each, and that any other end is reported."""
 
 from __future__ import annotations
 

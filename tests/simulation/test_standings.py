@@ -1,4 +1,4 @@
-"""The checker of how Agents stand can fail: two probes at once, a breaker that nobody found out about."""
+"""The checker of Agents' states can fail: two probes at once, a breaker that opened without a failure."""
 
 from __future__ import annotations
 

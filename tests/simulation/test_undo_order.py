@@ -1,4 +1,4 @@
-"""The checker of the order of undo can fail; it goes by what the workflow was told, and when."""
+"""The checker of the order of undo can fail; it goes by the order of delivered outcomes."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ KEYS = ("charge/1", "pack/1", "charge/1~undo", "stage/1")
 ERROR = b'{"message":"no","step":"charge/1"}'
 
 Drawn = Callable[[int], Change]
-"""A change as the store of that place is told it."""
+"""A change with the numbers of that store."""
 
 
 async def drawn_changes(stream: Stream, owner: str, new_task: Callable[..., Task]) -> list[Drawn]:

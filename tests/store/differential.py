@@ -1,7 +1,7 @@
-"""A random stream of store verbs, done on two stores alike: their answers and their rows must stay equal.
+"""A random stream of store verbs, run on two stores alike: their answers and their rows must stay equal.
 
 Numbers that a store draws (of inbox rows, messages, alerts, letters) differ where work was rolled back, so each pair of
-them is one *place*; verbs are told places and translate.
+them is one *place*; verbs take places and translate them.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def sqlite_rows(store: SqliteStore, table: str, order: str) -> list[dict[str, An
 async def postgres_rows(store: PostgresStore, table: str, order: str) -> list[dict[str, Any]]:
     async with store._database.others.pool.acquired() as connection:
         found = await connection.raw.fetch(f"select * from stepward_shop.{table} order by {order}")
-    # The seat is there before anybody took it: term 0.
+    # The leadership row exists before the first leader: term 0.
     return [_plain(dict(row)) for row in found if dict(row).get("term") != 0]
 
 

@@ -1,4 +1,4 @@
-"""Everybody who writes to one file from one process comes to write, and leaves the event loop to others."""
+"""All writers to one file in one process get their turn, and leave the event loop to others."""
 
 from __future__ import annotations
 

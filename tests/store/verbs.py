@@ -36,7 +36,7 @@ PLANS: Plans = {("order", "2"): (STAGE,)}
 
 
 def drawn_task(stream: Stream, **fields: Any) -> Task:
-    """A task that nobody has submitted, or with the id of one that somebody has."""
+    """A task that was not submitted, or one with the id of a submitted task."""
     chance = stream.chance
     uid = stream.new("uid")
     workflow, version = chance.choice(SERVED)

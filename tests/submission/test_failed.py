@@ -185,7 +185,7 @@ async def test_an_accept_that_does_not_let_itself_be_cancelled_holds_up_nothing(
 
 
 async def _until_five(late: list[str]) -> None:
-    while len(late) < 5:  # noqa: ASYNC110  the calls are given up: nobody tells of their end
+    while len(late) < 5:  # noqa: ASYNC110  the calls are abandoned: there is no event of their end
         await asyncio.sleep(0.01)
 
 

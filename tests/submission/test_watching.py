@@ -12,7 +12,7 @@ LAST = "stepward.task.completed"
 
 
 async def until_last(events: StatusEvents) -> list[StatusEvent]:
-    """What is told up to the end of the first task that ends."""
+    """The status events up to the end of the first task that ends."""
     told = []
     async for event in events:
         told.append(event)

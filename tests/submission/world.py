@@ -113,7 +113,7 @@ class World:
             await self.queues.post(QUEUE, {"what": id}, id=id, **options)
 
     async def put(self, *bodies: bytes) -> None:
-        """Put something past ``post``, as whoever can reach the queue may."""
+        """Appends a message without ``post``, as any client of the queue can."""
         await session_of(self.client).store.messages.put(STORED, [(body, None) for body in bodies])
 
     async def emptied(self) -> None:

@@ -35,7 +35,7 @@ class FakeStore:
         self.jump = 0.0
         """How far another server's clock is ahead that answers from the next ``due`` on."""
         self.set_by = 0.0
-        """By how much the server's clock was set, which is heard of from the next ``due`` on."""
+        """Seconds by which the server's clock was set, seen from the next ``due`` on."""
         self._jumped = 0.0
         self.calls: list[str] = []
         self.failing: set[str] = set()

@@ -101,7 +101,7 @@ async def test_another_process_offers_an_alert_to_those_that_have_not_taken_it(b
     assert bench.store.delivered() == [1]
 
 
-async def test_a_sink_is_told_of_an_alert_and_then_of_its_end(bench: Bench) -> None:
+async def test_a_sink_receives_an_alert_and_then_its_end(bench: Bench) -> None:
     log, webhook = FakeSink("log"), FakeSink("webhook", refuses=lambda alert: True)
     bench.store.told("task_error")
     supervisor = bench.supervisor(log, webhook)
@@ -144,7 +144,7 @@ async def test_a_sink_gets_the_alerts_of_its_severity_and_workflows(bench: Bench
     assert bench.store.delivered() == [1, 2, 3, 4, 5]
 
 
-async def test_a_sink_that_refuses_for_a_week_is_told_no_more_of_that_alert(bench: Bench) -> None:
+async def test_a_sink_that_refuses_for_a_week_gets_no_more_of_that_alert(bench: Bench) -> None:
     webhook = FakeSink("webhook", refuses=lambda alert: True)
     bench.store.told("task_error")
     supervisor = bench.supervisor(webhook)

@@ -1,4 +1,4 @@
-"""Too few standbys: told once, settled when they are back, and of no concern where none are expected."""
+"""Too few standbys: alerted once, settled when they are back, and ignored where none are expected."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ class TestOutage:
         assert bench.store.graces == [10.0]
 
     async def test_a_standby_that_saw_a_clock_jump_judges_nothing_when_it_leads_next(self, bench: Bench) -> None:
-        """By that clock the seat of whoever led has run out, too."""
+        """By that clock the lease of the earlier leader has run out, too."""
         supervisor = bench.supervisor()
         await supervisor.turn()
         bench.store.steps, bench.store.dead = [step(1)], [instance("dead-1")]

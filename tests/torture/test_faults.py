@@ -1,4 +1,4 @@
-"""A fault counts as delivered only if it hit somebody at work."""
+"""A fault counts as delivered only if it hit a working process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torture.servers.cluster import PostgresPair
 
 
 class StandIn(ActorProcess):
-    """A process that only notes what it is told."""
+    """A process that records its calls."""
 
     pid = 1
     is_running = True
@@ -36,7 +36,7 @@ class StandIn(ActorProcess):
 
 
 class Says(Witness):
-    """A witness who has been told what to say."""
+    """A witness with a fixed answer."""
 
     def __init__(self, *, working: set[str], is_fenced: bool = True, are_committing: bool = True) -> None:
         self._working = working

@@ -19,7 +19,7 @@ COUNTS = {"scheduler": 2, "supervisor": 2, "agent": 2, "submission": 1}
 @pytest.mark.faults
 @pytest.mark.timeout(400)
 def test_a_short_torture_with_a_failover(tmp_path: Path) -> None:
-    """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit somebody at work."""
+    """Rows 2-5, 11, 12, 34, 52: everything ends whole, and every fault hit a working process."""
     with clustered() as cluster:
         plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=SCRIPT)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))

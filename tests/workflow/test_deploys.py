@@ -92,7 +92,7 @@ def code(change: str = "") -> Workflow[..., Any]:  # noqa: C901  one place for a
 
 
 class Deploy(NamedTuple):
-    """A change, the first point from which it does not fit (None: never), and what is told there."""
+    """A change, the first point from which it does not fit (None: never), and the expected message."""
 
     change: str
     from_point: int | None

@@ -146,7 +146,7 @@ async def told_of_a_failure(order: str, is_awaited_late: bool) -> list[Any]:
 @pytest.mark.parametrize("is_awaited_late", [False, True])
 @pytest.mark.parametrize("became", [None, StepState.FAILED, StepState.UNDONE])
 def test_a_replay_raises_the_failure_that_was_raised_live(is_awaited_late: bool, became: StepState | None) -> None:
-    """Wherever it stands: told of before it was awaited, undone since, or (None) recorded and told of in the replay."""
+    """In every place: delivered before it was awaited, undone since, or (None) recorded and delivered in the replay."""
     play = Play(told_of_a_failure, "o", is_awaited_late)
     play.fail("charge/1", "no funds", **REFUSED)
     failed = play.rows["charge/1"]

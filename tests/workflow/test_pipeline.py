@@ -177,7 +177,7 @@ def test_what_fits_is_taken(stages: dict[str, Stage]) -> None:
 
 
 Declare = Callable[[], object]
-# As code that nobody has checked calls them.
+# As unchecked code calls them.
 anything: Any = Pipeline
 stage: Any = Stage
 

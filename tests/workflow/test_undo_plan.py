@@ -46,7 +46,7 @@ def step(key: str, number: int, state: StepState = StepState.COMPLETED, **fields
 
 
 def lost(key: str, number: int, **fields: Any) -> Step:
-    """It failed, nobody knows whether it acted, and the workflow was never told."""
+    """A failed step that may have acted, whose outcome was never delivered."""
     return step(key, number, StepState.FAILED, **{"in_doubt": True} | fields)
 
 

@@ -1,4 +1,4 @@
-"""A door that leads nowhere: tests see what was posted, and tell what they want to be told."""
+"""Fake queues: tests see what was posted, and provide the status events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Posted(msgspec.Struct, frozen=True):
 
 
 class FakeDoor:
-    """Shaped like `stepward.Queues`; `error` is raised by whoever posts."""
+    """Shaped like `stepward.Queues`; `error` is raised by each post."""
 
     def __init__(self) -> None:
         self.posted: list[Posted] = []

@@ -13,7 +13,7 @@ from examples.shop.storefront.storefront import Storefront
 
 
 class Site(StorefrontServer):
-    """The server of the storefront, and word of when it is ready."""
+    """The server of the storefront, and the event that it is ready."""
 
     def __init__(self, storefront: Storefront, port: int = 0) -> None:
         super().__init__(storefront, "127.0.0.1", port, is_tethered=False)

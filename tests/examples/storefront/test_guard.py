@@ -1,4 +1,4 @@
-"""What the storefront lets nobody do."""
+"""Requests that the storefront refuses."""
 
 from __future__ import annotations
 

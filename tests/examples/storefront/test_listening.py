@@ -1,4 +1,4 @@
-"""What the storefront makes of what it is told: each thing once, and for good."""
+"""Status events at the storefront: each is recorded once, and for good."""
 
 from __future__ import annotations
 

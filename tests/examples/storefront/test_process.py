@@ -46,7 +46,7 @@ async def running(folder: Path, *more: str) -> AsyncIterator[tuple[asyncio.subpr
 
 
 async def ended(process: asyncio.subprocess.Process) -> tuple[int, str]:
-    """The exit code, and what was said on standard error: whatever had to be broken off is named there."""
+    """The exit code and standard error, which names the work that was cut off."""
     assert process.stderr is not None
     async with asyncio.timeout(30):
         said = (await process.stderr.read()).decode()

@@ -1,4 +1,4 @@
-"""What a customer is shown of an order, told event by event."""
+"""The customer's view of an order, event by event."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def ids(found: ChangedTasks) -> set[tuple[str, str]]:
     return {(task.id, task.state.value) for task in found.tasks}
 
 
-async def test_nothing_is_told_from_the_place_of_now_on(world: World, store: Store) -> None:
+async def test_no_change_is_found_after_the_position_of_now(world: World, store: Store) -> None:
     await store.client.submit([world.task("old")])
     assert (await store.operators.changes(None)).tasks == []
     place = await start(world, store)
@@ -28,7 +28,7 @@ async def test_nothing_is_told_from_the_place_of_now_on(world: World, store: Sto
     assert found.place.at >= place.at
 
 
-async def test_submitted_and_ended_tasks_are_told_without_payloads(world: World, store: Store) -> None:
+async def test_submitted_and_ended_tasks_are_found_without_payloads(world: World, store: Store) -> None:
     task = await claimed(world, store)
     place = await start(world, store)
     await store.client.submit([world.task("new")])
@@ -38,7 +38,7 @@ async def test_submitted_and_ended_tasks_are_told_without_payloads(world: World,
     assert {(each.input, each.output) for each in found.tasks} == {(b"[]", None)}
 
 
-async def test_tasks_that_were_acted_upon_or_raised_an_alert_are_told(world: World, store: Store) -> None:
+async def test_tasks_that_were_acted_upon_or_raised_an_alert_are_found(world: World, store: Store) -> None:
     await store.client.submit([world.task("stops"), world.task("fails"), world.task("rests")])
     failing = await store.client.task("fails")
     assert failing is not None
@@ -49,7 +49,7 @@ async def test_tasks_that_were_acted_upon_or_raised_an_alert_are_told(world: Wor
     assert ids(await store.operators.changes(place)) == {("stops", "suspended"), ("fails", "pending")}
 
 
-async def test_a_task_that_was_committed_late_is_still_told(world: World, store: Store) -> None:
+async def test_a_task_that_was_committed_late_is_still_found(world: World, store: Store) -> None:
     late = world.task("late")
     place = await start(world, store)
     late.created_at = place.at - changes.LATE_SECONDS + 1.0
@@ -57,7 +57,7 @@ async def test_a_task_that_was_committed_late_is_still_told(world: World, store:
     assert ids(await store.operators.changes(place)) == {("late", "pending")}
 
 
-async def test_tasks_that_are_asked_for_by_their_uids_are_told_beside(world: World, store: Store) -> None:
+async def test_tasks_requested_by_their_uids_are_found_too(world: World, store: Store) -> None:
     (old,) = await store.client.submit([world.task("old")])
     place = await start(world, store)
     assert ids(await store.operators.changes(place, [old.uid, "none-such"])) == {("old", "pending")}

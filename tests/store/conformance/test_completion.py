@@ -1,4 +1,4 @@
-"""Steps finished from outside: the first to finish one does, everybody else changes nothing and is told why."""
+"""Steps finished from outside: the first completion is recorded, all others change nothing and get the reason."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ async def test_a_task_without_an_owner_keeps_the_outcome(world: World, store: St
     task = await let_go(store, task, after, error=FAILED if after is TaskState.ERROR else None)
     assert await reason(store, completion(task)) is None
     assert (await read_step(store, task)).state is StepState.COMPLETED
-    # Only who waits is woken; a row for somebody who ended would be read by nobody.
+    # Only a waiting task is woken; a row for one that has ended would never be read.
     assert ids(await store.scheduler.claim("s1", SERVED, 9)) == ([task.id] if after is TaskState.WAITING else [])
     assert (await read(store, task)).inbox == (0 if after is TaskState.ERROR else 1)
 

@@ -1,4 +1,4 @@
-"""Messages that nobody can use: buried with the reason, told once, put back or thrown away by operators."""
+"""Messages that cannot be processed: dead letters with the reason, alerted once, put back or discarded by operators."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ async def test_a_rejected_message_is_reported_in_the_commit_of_its_dead_letter(w
     await store.messages.put("q", [(b"bad", None)])
     (bad,) = await store.messages.take("q", 1, 10)
     await store.messages.bury("q", [(bad.token, "no such goods")], [event])
-    # Buried by somebody else already.
+    # A dead letter of another process already.
     await store.messages.bury("q", [(bad.token, "no such goods")], [event])
     await store.messages.bury_bodies("q", [(b"worse", "no sense", 1)], [event])
     told = await store.messages.read("replies.shop.web", 0, 9)

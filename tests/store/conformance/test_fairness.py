@@ -118,7 +118,7 @@ async def test_other_stores_have_turns_of_their_own(world: World, store: Store) 
 
 
 class Plain:
-    """Who is next, said plainly, with a look at everybody for each."""
+    """The next task by a plain model that examines every task each time."""
 
     def __init__(self) -> None:
         self.free: list[Task] = []

@@ -31,7 +31,7 @@ def reply(task: Task, outcome: Outcome = Outcome.COMPLETED, **fields: Any) -> Re
 
 
 async def free(world: World, store: Store, *steps: Step, after: TaskState = TaskState.WAITING) -> Task:
-    """A task with these steps (whose task is filled in) that nobody holds."""
+    """A task with these steps (whose task is filled in) and without an owner."""
     task = await claimed(world, store)
     rows = [msgspec.structs.replace(row, task=task.uid) for row in steps]
     await add_steps(store, task, *rows)

@@ -1,4 +1,4 @@
-"""What Agents tell of their progress stands on the row of the attempt that told it, whoever hears of it."""
+"""Progress that Agents report is on the row of the attempt, whichever instance receives it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def test_the_last_word_stands(world: World, store: Store, task: Task) -> N
     await store.scheduler.note_progress([word(task, b"2", at=START + 3)])
     await store.scheduler.note_progress([word(task, b"9", at=START + 2)])
     assert await kept(store, task) == (b"2", START + 3)
-    # It is no change of the task: nobody is told, and nothing moves.
+    # It is no change of the task: no event is sent, and nothing moves.
     assert await read(store, task) == before
     assert await store.scheduler.read_inbox("s1", 0) == []
 
@@ -74,7 +74,7 @@ async def test_the_next_attempt_begins_with_the_last_ones_progress(world: World,
         assert (await store.scheduler.commit("s1", [change], None)).missed == {}
     (history,) = await store.scheduler.load("s1", [task.uid])
     assert history.steps[0].progress == b'"half"'
-    # A host whose clock is behind tells of an instant before: it is heard all the same.
+    # A host whose clock is behind reports an earlier instant: it is written all the same.
     await store.scheduler.note_progress([word(task, b'"more"', attempt=2, at=START + 49)])
     assert (await kept(store, task))[0] == b'"more"'
 

@@ -1,4 +1,4 @@
-"""Status events: told in the commit of what they tell, counted on the task, in order in its response queue."""
+"""Status events: written in the commit of the change that they report, counted on the task, in order in their queue."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ async def test_a_task_born_claimed_is_counted_from_its_birth(world: World, store
 async def test_the_first_claim_tells_the_start_and_none_after_it(world: World, store: Store) -> None:
     task = await claimed(world, store, id="a", reply_to=QUEUE)
     assert task.events == 2
-    # The clock stands still: a start is told by what the row says, not by the hour.
+    # The clock stands still: a start is found by the row, not by the time.
     await store.host.retire("s1")
     await scheduler(store, "s2")
     (history,) = await store.scheduler.claim("s2", SERVED, 1)
@@ -244,7 +244,7 @@ async def test_a_task_suspended_before_its_start_starts_once_it_is_resumed(world
     ]
 
 
-# ---------------------------------------------------------------- tasks that nobody holds
+# ---------------------------------------------------------------- tasks without an owner
 
 
 @pytest.mark.parametrize(

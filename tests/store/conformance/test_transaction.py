@@ -109,7 +109,7 @@ async def test_a_step_that_is_no_longer_at_that_attempt_is_not_finished(world: W
 
 
 async def test_a_step_of_a_task_that_is_undoing_is_not_finished(world: World, cart: Store) -> None:
-    """What commits then would be undone by nobody."""
+    """What commits then would never be undone."""
     task = await claimed(world, cart)
     await add_steps(cart, task, step(task))
     change = Change(task=task.uid, move=move(task, TaskState.UNDOING, undo_to=TaskState.CANCELLED))

@@ -48,7 +48,7 @@ class Place(Protocol):
     host_clock: bool
     """The store's clock is the host's boot clock with an offset kept beside the rows."""
     hears: bool
-    """A store is told of what others change, and does not only look."""
+    """A store is notified of other processes' changes, and does not only poll."""
     doomed: str
     """A statement that fails where ``cart`` holds a pen, and rolls back all of its transaction."""
     steps: str
@@ -186,7 +186,7 @@ def ids(histories: list[History]) -> list[str]:
 
 
 async def until(look: Callable[[], bool], within: float = 10.0) -> None:
-    """Wait until ``look`` says so: word of other processes takes its way through the network."""
+    """Waits until ``look`` returns true: notifications of other processes take their way through the network."""
     async with asyncio.timeout(within):
         while not look():  # noqa: ASYNC110  its cause sets no event of ours
             await asyncio.sleep(0)

@@ -78,7 +78,7 @@ async def _startup(client: Stream) -> bytes:
 
 
 async def _greet(backend: Stream, startup: bytes, client: Stream | None) -> None:
-    """Begin a session of our own; the client is told what the first of them says."""
+    """Begins a session at the server; the client receives the answer of the first one."""
     backend[1].write(startup)
     kind = b""
     while kind != b"Z":

@@ -32,7 +32,7 @@ class Proxy:
         self.outcomes.set()
 
     def swallow(self) -> None:
-        """Take connections and bytes, and pass nothing on: nobody is told."""
+        """Accepts connections and bytes, and passes nothing on."""
         self.questions.clear()
         self.answers.clear()
 
@@ -47,7 +47,7 @@ class Proxy:
         assert task is not None
         writers = self._served[task] = [writer]
         try:
-            # Whoever started us would tell of a cancellation as of an error.
+            # Without this the caller would report a cancellation as an error.
             with contextlib.suppress(ConnectionError, asyncio.CancelledError):
                 await self.questions.wait()
                 there, back = await asyncio.open_connection("127.0.0.1", self.target)

@@ -96,7 +96,7 @@ class Expiry(Owned):
 
 
 class Completion(Owned):
-    """The end of a task, and somebody who cancels it."""
+    """The end of a task, and a directive that cancels it."""
 
     async def left(self) -> Committed:
         return await self.commit(finishes=[finish(self.charge)], move=move(self.task, TaskState.PROCESSED, output=DONE))
@@ -219,7 +219,7 @@ class Claims(Scene):
 
 
 class Stray(Owned):
-    """A reply for a task that nobody holds, and a Scheduler that claims the task."""
+    """A reply for a task without an owner, and a Scheduler that claims the task."""
 
     async def make(self, lease: float = LEASE) -> None:
         await super().make(lease)

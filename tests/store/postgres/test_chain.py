@@ -1,4 +1,4 @@
-"""The chain of the audit is locked last of all: nobody waits for a row with it in hand."""
+"""The chain of the audit is locked last of all: no transaction waits for a row while it holds the chain."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Works:
         self.more.set()
 
     async def tell(self, name: str, processes: int) -> None:
-        """Wait until so many processes have told of it."""
+        """Waits until so many processes have reported it."""
         async with asyncio.timeout(WITHIN):
             while len({process for process, event in self.told if event.name == name}) < processes:
                 self.more.clear()

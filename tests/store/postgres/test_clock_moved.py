@@ -19,7 +19,7 @@ pytestmark = [
     NEEDS_LIBRARY,
 ]
 QUIET = {"instance.fenced", "steps.judged", "step.failed"}
-"""What would be told if a clock that moved had cost anybody anything."""
+"""The alerts and failures that a moved clock would have caused."""
 SHORT = (LAYOUTS[0], 60.0)
 
 
@@ -63,7 +63,7 @@ async def test_a_clock_of_a_server_that_is_set_costs_no_instance_and_no_task(
 async def set_while_they_work(
     database: Database, clock: MovedClock, layout: tuple[set[str], ...], seconds: float
 ) -> None:
-    """Set the server's clock while a step runs: nobody is declared dead, and the task ends."""
+    """Sets the server's clock while a step runs: no instance is declared dead, and the task ends."""
     works = Works()
     async with AsyncExitStack() as stack:
         for process, roles in enumerate(layout):

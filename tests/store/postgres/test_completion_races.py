@@ -1,4 +1,4 @@
-"""A step that is finished from outside, and whoever else acts on it at that moment, in every order of statements."""
+"""A step that is finished from outside, and a concurrent transaction on it, in every order of statements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.servers
 
 
 class Deferred(Owned):
-    """A task with an owner, whose step somebody outside is to finish."""
+    """A task with an owner, whose step is to be finished from outside."""
 
     async def make(self, lease: float = LEASE) -> None:
         store, now = self.stage.beside, self.stage.world.clock.wall()
@@ -60,7 +60,7 @@ class Two(Deferred):
 
 
 class Expires(Deferred):
-    """The Supervisor's decision that the attempt ran out of time, and somebody who finishes it."""
+    """The Supervisor's decision that the attempt ran out of time, and a completion of it."""
 
     async def left(self) -> int:
         decision = Decision(
@@ -87,7 +87,7 @@ class Expires(Deferred):
 
 
 class GivenUp(Deferred):
-    """The owner's turn in which the workflow waits no more, and somebody who finishes the step."""
+    """The owner's turn in which the workflow stops waiting, and a completion of the step."""
 
     async def left(self) -> Committed:
         moved = StepMove(self.task.uid, 1, "charge/1", StepState.RUNNING, StepState.ABANDONED, 0.0)

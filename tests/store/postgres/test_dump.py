@@ -1,4 +1,4 @@
-"""A real ``pg_dump`` while programs work and a migration begins: nobody waits for it, and what it wrote is whole."""
+"""A real ``pg_dump`` while programs work and a migration begins: no transaction waits for it, and the dump is whole."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ async def test_a_new_primary_with_another_clock_cuts_no_lease_and_no_deadline_sh
     async with app.running(), beside.running(), app.client() as client:
         handles = [await client.submit("journey", f"j{number}", id=f"j{number}") for number in range(TASKS)]
         await ledger.reaches(TASKS)
-        # Nobody may hear of the new server before its clock is another.
+        # No process may see the new server before its clock is changed.
         await stage.fail_over(lambda: monkeypatch.setattr(ShiftedClock, "shift", shift))
         assert [await _result(handle) for handle in handles] == [list(range(STEPS))] * TASKS
         assert await client.alerts() == []

@@ -44,7 +44,7 @@ def world(database: Database) -> World:
 
 
 class Blocked:
-    """A commit that stands at a row that somebody else has locked."""
+    """A commit that waits for a row which another transaction has locked."""
 
     def __init__(self, database: Database, world: World) -> None:
         self.database = database

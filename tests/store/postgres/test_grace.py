@@ -1,4 +1,4 @@
-"""Grace after an outage, and steps that nobody can decide on: bounded work, however many rows there are."""
+"""Grace after an outage, and steps that cannot be decided: bounded work, however many rows there are."""
 
 from __future__ import annotations
 

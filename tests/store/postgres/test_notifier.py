@@ -1,4 +1,4 @@
-"""Word of changes: heard from others alone, heard again after a loss, and given before a store is closed."""
+"""Change notifications: received from other processes only, again after a loss, and sent before a store is closed."""
 
 from __future__ import annotations
 

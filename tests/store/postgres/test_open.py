@@ -1,4 +1,4 @@
-"""Opening a PostgreSQL store: new, older, another's, and what cannot be opened is told in one line."""
+"""Opening a PostgreSQL store: new, older, another application's; an error is one line."""
 
 from __future__ import annotations
 

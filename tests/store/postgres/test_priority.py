@@ -18,7 +18,7 @@ QUEUE = "replies.shop.web"
 
 
 class Turnstile:
-    """An Agent that serves one at a time, and only as many as it is told to."""
+    """An Agent that serves one request at a time, and as many as it is allowed to."""
 
     def __init__(self) -> None:
         self.served: list[str] = []

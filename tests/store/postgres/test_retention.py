@@ -16,7 +16,7 @@ REOPEN = "update stepward_shop.task set state = 'undoing', undo_to = 'undone', f
 
 
 async def ended(store: PostgresStore, *uids: str) -> list[Outlived]:
-    """Tasks that have ended, as whoever deletes them reads them."""
+    """Tasks that have ended, as a deletion reads them."""
     await store.host.register(Instance(id="s1", role=Role.SCHEDULER, host="h", pid=1, serves=[]), 60)
     await store.client.submit([Task(uid=uid, id=uid, workflow="order", version="1") for uid in uids])
     await store.scheduler.claim("s1", [("order", "1")], 9)
@@ -33,7 +33,7 @@ async def test_a_task_that_an_operator_reopens_at_that_moment_stays(database: Da
     operator = await database.connect()
     async with operator.transaction():
         await operator.execute(REOPEN, "t1")
-        # Whoever waited for the operator would delete what stands there afterwards.
+        # A deletion that waited for the operator would delete the rows that are there afterwards.
         assert await store.supervisor.purge(term, batch) == Purged(tasks=1, more=False)
     assert [task.id for task in await store.supervisor.outlived_tasks(["t1", "t2"], "")] == ["t1"]
 

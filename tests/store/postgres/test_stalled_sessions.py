@@ -1,6 +1,6 @@
-"""A process that stands still in the middle of a transaction holds up nobody for long, and no other is ended for it.
+"""A process that stalls in the middle of a transaction delays others for a bounded time, and no other is ended for it.
 
-Between asking for the plan of a statement and running it the server counts no time, and what was locked stays locked.
+Between parsing a statement and running it the server counts no time, and rows stay locked.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ async def test_a_stalled_session_that_has_locked_the_leadership_prevents_no_elec
 async def test_a_stalled_session_that_has_locked_the_leadership_prevents_no_start(
     database: Database, stall: Stall
 ) -> None:
-    """Also where it is the only Supervisor: nobody else would lead, and end it."""
+    """Also where it is the only Supervisor: no other would lead, and end it."""
     store = await _store(database)
     await stall("select 1 from stepward_shop.leadership for update")
     await store.host.register(Instance(id="new", role=Role.SCHEDULER, host="h", pid=2, serves=[]), LEASE)

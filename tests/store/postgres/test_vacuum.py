@@ -1,4 +1,4 @@
-"""``stepward check`` warns of what keeps a real server from removing deleted rows, and of a log that nobody reads."""
+"""``stepward check`` warns of what keeps a real server from removing deleted rows, and of a slot without a reader."""
 
 from __future__ import annotations
 
