@@ -53,7 +53,7 @@ async def open_broker(
         seal=seal,
     )
     try:
-        await broker.open(transport.told, transport.lost, seal.store)
+        await broker.open(transport.broadcasts.receive, transport.broadcasts.lost, seal.store)
         for queue in asks:
             # Requests to that queue are refused too, and reported then.
             with suppress(QueueRefused):

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from stepward.errors import QueueRefused, TransportError
+from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.seal import Seal
 from stepward.transport.broker.batching import Batcher, MessageBatch
+from stepward.transport.broker.broadcasts import Broadcasts
 from stepward.transport.broker.consumer import Consumer, Source
 from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.broker.rejections import Rejections
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
-from stepward.transport.wire.capacity import decode_capacity
-from stepward.transport.wire.losses import decode_loss
-from stepward.transport.wire.revocations import OwnRevocations, Revocations
+from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.wire.wire import Wire
-from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 
-TOLD = "told"
-"""The name, among the queues, of broadcasts to all processes."""
-OVER = "replies"
+ENDED_REPLIES = "replies"
 """The name, among the queues, of the reply queues of Schedulers that have ended, while another one empties them."""
 
 
@@ -80,20 +74,24 @@ class BrokerTransport:
         seal: Seal,
     ) -> None:
         self._broker = broker
-        self._source = f"/stepward/{app}/{ident}"
         self._now = now
         self._observers = observers
         self._bury = bury
         self._refusals = RefusedQueues(broker.name, observers)
         self._rejections = Rejections(observers, now)
-        self._revocations = Revocations()
-        self._own = OwnRevocations()
+        self.broadcasts = Broadcasts(
+            f"/stepward/{app}/{ident}",
+            broker=broker.name,
+            send=broker.tell,
+            refusals=self._refusals,
+            observers=observers,
+        )
+        self.on_revoke = self.broadcasts.on_revoke
+        self.on_lost = self.broadcasts.on_lost
+        self.on_announcement = self.broadcasts.on_announcement
         self._wire = Wire(app, seal)
         self._packer = Batcher(self._wire, broker.name)
         self._intakes: dict[str, Consumer[Any]] = {}
-        self._listeners: dict[str, list[Revoked]] = {}
-        self._losers: list[Lost] = []
-        self._hearers: list[OnAnnouncement] = []
         self._closed = False
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
@@ -128,64 +126,21 @@ class BrokerTransport:
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """The request stays where it is, and its Agent drops it past its complete-by."""
         self._check_open(queue)
-        self._revocations.note(task, run, key, attempt)
-        self._own.note(queue, task, run, key, attempt)
-        self._tell(queue, task, run, key)
-        await self._broadcast(encode_revocation(self._source, queue, task, run, key, attempt))
+        await self.broadcasts.revoke(queue, task, run, key, attempt)
 
     async def remind(self, queue: str) -> None:
         """Broadcasts again: a broker cannot address one process."""
         self._check_open(queue)
-        for (task, run, key), attempt in self._own.of(queue):
-            await self._broadcast(encode_revocation(self._source, queue, task, run, key, attempt))
-
-    async def _broadcast(self, body: bytes) -> None:
-        """Tell all processes something without which they go on; a refusal is reported, and stops nothing else."""
-        with contextlib.suppress(QueueRefused), self._refusals.watching(TOLD):
-            await self._broker.tell(body)
-
-    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        listeners = self._listeners.setdefault(queue, [])
-        listeners.append(listener)
-        return lambda: listeners.remove(listener)
-
-    def on_lost(self, listener: Lost) -> Callable[[], None]:
-        self._losers.append(listener)
-        return lambda: self._losers.remove(listener)
+        await self.broadcasts.remind(queue)
 
     def expect(self, queue: str) -> None:
         self._refusals.expect(queue)
-
-    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        self._hearers.append(listener)
-        return lambda: self._hearers.remove(listener)
-
-    def lost(self, queue: str | None) -> None:
-        """Call the listeners of losses, for one queue or for all."""
-        self._observers.tell("transport.messages_lost", broker=self._broker.name, queue=queue)
-        for listener in tuple(self._losers):
-            listener(queue)
-
-    def told(self, body: bytes) -> None:
-        """Handle a broadcast of a process of the application."""
-        heard = decode_revocation(body)
-        if heard is not None:
-            if heard.source != self._source:
-                self._revocations.note(heard.correlationid, heard.run, heard.step, heard.attempt)
-                self._tell(heard.subject, heard.correlationid, heard.run, heard.step)
-        elif (queue := decode_loss(body)) is not None:
-            self.lost(queue)
-        elif (announced := decode_capacity(body)) is not None:
-            for hearer in tuple(self._hearers):
-                hearer(*announced)
-        else:
-            self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
         self._check_open(heir)
         for queue in self._intakes.keys() & set(queues):
             self._intakes[queue].forget()
-        with self._refusals.watching(OVER):
+        with self._refusals.watching(ENDED_REPLIES):
             await self._broker.adopt(queues, heir, live)
 
     async def release(self, queue: str) -> None:
@@ -207,10 +162,6 @@ class BrokerTransport:
                 batches = self._packer.batches(messages, self._now(), limit, is_returned=is_returned)
                 await self._broker.append(queue, list(batches))
 
-    def _tell(self, queue: str, task: str, run: int, key: str) -> None:
-        for listener in tuple(self._listeners.get(queue, ())):
-            listener(task, run, key)
-
     def _intake(self, queue: str) -> Consumer[Any]:
         intake = self._intakes.get(queue)
         if intake is None:
@@ -221,7 +172,7 @@ class BrokerTransport:
                 now=self._now,
                 observers=self._observers,
                 put=self._put,
-                is_revoked=self._revocations.covers,
+                is_revoked=self.broadcasts.is_revoked,
                 bury=self._bury,
                 rejections=self._rejections,
             )

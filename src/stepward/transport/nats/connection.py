@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -20,9 +19,10 @@ from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 from stepward.transport.nats.address import NatsAddress
+from stepward.transport.nats.denied_permissions import DeniedPermissions
 from stepward.transport.nats.encrypted_client import EncryptedClient
 from stepward.transport.nats.login import login_of
-from stepward.transport.nats.refusals import PERMISSIONS, SUBSCRIBES, advice, refusal
+from stepward.transport.nats.refusals import advice, refusal
 
 CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
@@ -33,8 +33,6 @@ OLDEST = (2, 11)
 HEADERS = 1024
 """Bytes of a message reserved for headers."""
 FAULTS = (NatsError, OSError, TimeoutError)
-MOST_DENIED = 100
-"""Most permission errors remembered: NATS sends them apart from the request, which gets no answer."""
 
 OnOpened = Callable[[Client], Awaitable[None]]
 
@@ -58,9 +56,7 @@ class NatsConnection:
         self._opened = opened
         self._next = 0
         self._erred: Exception | None = None
-        self._denied: deque[tuple[float, str]] = deque(maxlen=MOST_DENIED)
-        self._deaf: str | None = None
-        """Why the last connection hears no answer: it may not subscribe to where they come."""
+        self._denied = DeniedPermissions()
         self._reconnecting: Reconnecting[Client] = Reconnecting(
             self._connect,
             broker="NATS",
@@ -86,21 +82,14 @@ class NatsConnection:
         except TransportError as error:
             reason = refusal(error.__cause__)
             if reason is None and isinstance(error.__cause__, TimeoutError):
-                reason = self.denial(began_at, *about) or self._deaf
+                reason = self._denied.find(began_at, *about) or self._denied.inbox
             if reason is None:
                 raise
             raise self.refused(what, reason) from error.__cause__
 
-    def denial(self, since: float, *about: str) -> str | None:
-        """The last permission error since ``since`` (loop time) for a subject with all these parts."""
-        for at, text in reversed(self._denied):
-            if at >= since and about and all(part.lower() in text for part in about):
-                return text
-        return None
-
     def raise_denied(self, what: str, seconds: float, *about: str) -> None:
         """Raise QueueRefused for a permission error of the last ``seconds`` about a subject with all these parts."""
-        reason = self.denial(asyncio.get_running_loop().time() - seconds, *about) or self._deaf
+        reason = self._denied.find(asyncio.get_running_loop().time() - seconds, *about) or self._denied.inbox
         if reason is not None:
             raise self.refused(what, reason)
 
@@ -121,7 +110,7 @@ class NatsConnection:
             # The client writes a PING past what it has still to send: only the second one comes behind that.
             await client.flush(CONNECT_SECONDS)
             await client.flush(CONNECT_SECONDS)
-        reason = self.denial(since, f'"{subject}"')
+        reason = self._denied.find(since, f'"{subject}"')
         if reason is not None:
             raise self.refused(what, reason)
 
@@ -174,7 +163,7 @@ class NatsConnection:
         return client
 
     async def _connect_to(self, server: str, client: Client, login: Mapping[str, Any]) -> None:
-        self._deaf = None
+        self._denied.inbox = None
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.connect(
                 [server],
@@ -203,12 +192,7 @@ class NatsConnection:
         return ".".join(filter(None, (self._names.inbox, self.address.user)))
 
     async def _err(self, error: Exception) -> None:
-        if PERMISSIONS in str(error):
-            reason = str(error).lower().removeprefix("nats: ")
-            self._denied.append((asyncio.get_running_loop().time(), reason))
-            if f'{SUBSCRIBES}"{self._inbox}.'.lower() in reason:
-                self._deaf = reason
-        else:
+        if not self._denied.note(error, self._inbox):
             self._erred = error
 
     async def _closed(self, client: Client) -> None:
