@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from stepward.client.agents import AgentStatus, check_known, statuses
 from stepward.client.batches.batches import Batches
-from stepward.client.handle import R, TaskHandle
+from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
@@ -85,14 +85,14 @@ class Client:
             attributes=attributes,
             fairness_key=fairness_key,
         )
-        self._session.check("client.submit()")
+        validation.usable("client.submit()", self._session.missing)
         submissions = self._session.submissions
         prepared = await submissions.prepared(workflow, args, kwargs, options)
         if transaction is None:
             submitted = await submissions.write(prepared)
         else:
             submitted = await submissions.write_within(transaction, prepared)
-        return self._session.handles(submitted, prepared)[0]
+        return handles(self._session, submitted, prepared.known)[0]
 
     async def submit_many(
         self,
@@ -107,27 +107,27 @@ class Client:
 
         With ``ids`` all are one transaction, without it 10,000 rows are.
         """
-        self._session.check("client.submit_many()")
+        validation.usable("client.submit_many()", self._session.missing)
         submissions = self._session.submissions
         prepared = await submissions.prepared_many(workflow, arguments, ids, Options(**options))
         if transaction is None:
             submitted = await submissions.write_many(prepared, at_once=ids is not None)
         else:
             submitted = await submissions.write_within(transaction, prepared)
-        return self._session.handles(submitted, prepared)
+        return handles(self._session, submitted, prepared.known)
 
     def events(self, queue: str) -> StatusEvents:
         """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
 
         The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
         """
-        self._session.check("client.events()")
+        validation.usable("client.events()", self._session.missing)
         return self._session.readers.open(validation.own_queue(queue, self._session.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
-        self._session.check("client.transaction()")
+        validation.usable("client.transaction()", self._session.missing)
         async with self._session.store.client.transaction() as transaction:
             yield transaction
         self._session.hints.hint()
@@ -169,7 +169,7 @@ class Client:
     @property
     def batches(self) -> Batches:
         """Acts on every task that a filter finds."""
-        self._session.check("client.batches")
+        validation.usable("client.batches", self._session.missing)
         return Batches(self._session)
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
@@ -253,12 +253,12 @@ class Client:
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
-        self._session.check("client.complete()")
+        validation.usable("client.complete()", self._session.missing)
         await self._session.completions.complete(token, result, by)
 
     async def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
         """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
-        self._session.check("client.fail()")
+        validation.usable("client.fail()", self._session.missing)
         await self._session.completions.fail(token, message, data, by)
 
     async def _schedule(self, name: str) -> Schedule:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import getpass
 import typing
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
+from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.client.submitting.validation import priority as checked_priority
 from stepward.client.wait_warnings import not_ended
@@ -20,7 +22,8 @@ from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import decode, encode
-from stepward.store.contract import Directive, Doubt, Later, Store
+from stepward.store.contract import Directive, Doubt, Later, Store, Submitted
+from stepward.workflow.definition import Workflow
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -221,6 +224,12 @@ class TaskHandle(Generic[R]):
         if task.state is TaskState.CANCELLED:
             raise TaskCancelled(f"task {task.id} was cancelled{why}", cause=cause)
         raise TaskFailed(f"task {task.id} is in error{why}; resubmit, undo or cancel it", cause=cause)
+
+
+def handles(client: HandleClient, submitted: Sequence[Submitted], known: KnownWorkflow) -> list[TaskHandle[Any]]:
+    """A handle on each task of that workflow that was submitted."""
+    result = known.signature.result_type if isinstance(known, Workflow) else Any
+    return [TaskHandle(client, each.id, each.uid, result) for each in submitted]
 
 
 def actor() -> str:

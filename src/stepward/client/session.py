@@ -5,38 +5,34 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
 from stepward.client.completion import Completions
-from stepward.client.handle import TaskHandle, actor
+from stepward.client.handle import actor
 from stepward.client.queues.events import Readers
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit
 from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
-from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
 from stepward.client.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.errors import Refused, TaskNotFound
 from stepward.events import Hints
-from stepward.model.action import current_caller
 from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.store.contract import Directive, Store, Submitted, TaskSearch
+from stepward.store.contract import Directive, Store, TaskSearch
 from stepward.store.opening import open_store
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of
 from stepward.transport.queues.contract import AppQueues
-from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
 SIGNAL_NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
@@ -78,7 +74,7 @@ class ClientSession:
         )
         self._store = opened
         self._codec = codec
-        self._missing = NOT_ENTERED if self.owns_store else None
+        self.missing = NOT_ENTERED if self.owns_store else None
         """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
         self.limit = payload_bytes
@@ -110,13 +106,13 @@ class ClientSession:
 
     async def open(self) -> None:
         """Open what is its own."""
-        refuse_in_workflow("app.client()")
+        validation.usable("app.client()", None)
         if self.owns_store:
             await self._store.open()
             await self._check_keys()
         if self._watcher is not None:
             self._watcher.start()
-        self._missing = None
+        self.missing = None
 
     async def _check_keys(self) -> None:
         try:
@@ -127,7 +123,7 @@ class ClientSession:
 
     async def close(self) -> None:
         """Close what is its own; nothing may be asked of it after that."""
-        self._missing = CLOSED
+        self.missing = CLOSED
         await self._lookout.stop()
         if self._watcher is not None:
             await self._watcher.stop()
@@ -140,15 +136,13 @@ class ClientSession:
     @property
     def store(self) -> Store:
         """The store. Raises Refused unless the client is open."""
-        if self._missing is not None:
-            raise Refused(self._missing)
+        if self.missing is not None:
+            raise Refused(self.missing)
         return self._store
 
     def check(self, what: str) -> None:
         """Raise Refused unless the client is open and no workflow calls ``what``."""
-        refuse_in_workflow(what)
-        if self._missing is not None:
-            raise Refused(self._missing)
+        validation.usable(what, self.missing)
 
     async def record(self, id: validation.Id) -> Task:
         self.check("client.task()")
@@ -209,16 +203,3 @@ class ClientSession:
         )
         self.hints.hint()
         return fresh
-
-    def handles(self, submitted: Sequence[Submitted], prepared: Prepared) -> list[TaskHandle[Any]]:
-        """A handle on each task that was submitted."""
-        known = prepared.known
-        result = known.signature.result_type if isinstance(known, Workflow) else Any
-        return [TaskHandle(self, each.id, each.uid, result) for each in submitted]
-
-
-def refuse_in_workflow(what: str) -> None:
-    """Raise within workflow code, which must not do I/O."""
-    caller = current_caller()
-    if caller is not None:
-        caller.refuse(what)

@@ -18,7 +18,7 @@ from stepward.client import (
     Prepared,
     session_of,
 )
-from stepward.client.handle import R
+from stepward.client.handle import R, handles
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
@@ -248,8 +248,8 @@ class SyncClient:
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
         submissions = self._submissions
         submitted = submissions.write_blocking(submissions.external(transaction), prepared, self._thread.call)
-        handles = session_of(self._client).handles(submitted, prepared)
-        return [SyncTaskHandle(self._thread, handle) for handle in handles]
+        found = handles(session_of(self._client), submitted, prepared.known)
+        return [SyncTaskHandle(self._thread, handle) for handle in found]
 
     @property
     def _submissions(self) -> SubmissionWriter:

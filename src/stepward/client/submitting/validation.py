@@ -1,4 +1,4 @@
-"""What a submission must be like: every argument checked before anything is written."""
+"""Checks of what callers give, before anything is written, and of where they call."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from stepward.durations import LONGEST, Duration, seconds, shown
 from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
+from stepward.model.action import current_caller
 from stepward.model.messages.requests import is_response_queue
 from stepward.model.records import PRIORITIES
 from stepward.payload import encode
@@ -30,6 +31,15 @@ MOST_LISTED = 10_000
 
 Id = str | UUID
 """The id of a task, or of a signal, as callers give it."""
+
+
+def usable(call: str, missing: str | None) -> None:
+    """Raise Refused for a client that is not open, as ``missing`` says, and within workflow code, which does no I/O."""
+    caller = current_caller()
+    if caller is not None:
+        caller.refuse(call)
+    if missing is not None:
+        raise Refused(missing)
 
 
 def task_id(id: Id) -> str:
