@@ -53,6 +53,10 @@ def nested(levels: int) -> list[Any]:
     return value
 
 
+def test_a_result_declared_as_object_takes_any_json() -> None:
+    assert decode(b'["a",{"b":1},null]', "result", list[object]) == ["a", {"b": 1}, None]
+
+
 @given(values)
 def test_values_round_trip(value: Any) -> None:
     data = encode(value, "value")

@@ -32,6 +32,8 @@ def decode_model(kind: Any, value: object) -> object:
     """The model of decoded JSON. Raises ValueError in one line for values that do not fit, TypeError for any other type
     that msgspec does not know."""
     if not is_model(kind):
+        if isinstance(kind, type) and isinstance(value, kind):
+            return value  # ``object`` takes any value, as it does where msgspec decodes by itself.
         raise TypeError(f"Expected `{getattr(kind, '__name__', kind)}`, got `{type(value).__name__}`")
     try:
         # As JSON: models in strict mode take a text for a time or a UUID only there.
