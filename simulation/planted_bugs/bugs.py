@@ -16,10 +16,11 @@ from simulation.planted_bugs.planting import BUGS, bug, planted, put, reword
 from stepward.agent.execution import CallExecution
 from stepward.client.queues.events import StatusEvents
 from stepward.model import effects
-from stepward.model.messages.requests import idempotency_key
+from stepward.model.messages.requests import idempotency_key, request_for
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 from stepward.scheduler.commits import Commits
+from stepward.scheduler.dispatch import dispatcher
 from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
@@ -133,13 +134,13 @@ def ordinal_given_twice(stack: ExitStack) -> None:
 @bug
 def key_differs_by_attempt(stack: ExitStack) -> None:
     """Every attempt of a step carries an idempotency key of its own."""
-    original = rows.request
+    original = request_for
 
     def request(task: Any, step: Any, instance: str) -> Any:
         key = idempotency_key(step.task, step.run, step.key, step.attempt)
         return replace(original(task, step, instance), idempotency_key=key)
 
-    put(stack, rows, "request", request)
+    put(stack, dispatcher, "request_for", request)
 
 
 @bug
@@ -188,13 +189,13 @@ def takeover_forgets_running(stack: ExitStack) -> None:
 @bug
 def repeat_keeps_attempt(stack: ExitStack) -> None:
     """The next attempt of a step goes by the number of the last."""
-    original = rows.start
+    original = ActiveTask.start
 
-    def start(step: Any, task: Any, now: float) -> None:
-        original(step, task, now)
+    def start(self: ActiveTask, step: Any, now: float) -> None:
+        original(self, step, now)
         step.attempt = min(step.attempt, 1)
 
-    put(stack, rows, "start", start)
+    put(stack, ActiveTask, "start", start)
     reword(stack, store_scheduler.TURN, "dispatch", "attempt = ?4 - 1", "attempt in (?4, ?4 - 1)")
 
 

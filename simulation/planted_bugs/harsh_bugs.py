@@ -13,12 +13,12 @@ from simulation.environment.clock import BOOTED_FOR
 from simulation.planted_bugs.planting import bug, put
 from stepward.agent import calls, execution
 from stepward.agent.protection.breaker import Breaker, BreakerState
-from stepward.model.messages.requests import Outcome, Request, idempotency_key
+from stepward.model.messages.requests import Outcome, Request, idempotency_key, request_for
 from stepward.model.states import StepKind
 from stepward.scheduler import replies
+from stepward.scheduler.dispatch import dispatcher
 from stepward.scheduler.intake import Intake
 from stepward.scheduler.tasks import child_tasks, inbox
-from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.rules import supervision
@@ -198,13 +198,13 @@ def runs_before_the_last_not_undone(stack: ExitStack) -> None:
 @bug
 def late_runs_share_their_keys(stack: ExitStack) -> None:
     """An idempotency key tells the first runs of a task apart, and not those after them."""
-    original = rows.request
+    original = request_for
 
     def request(task: Any, step: Any, instance: str) -> Any:
         key = idempotency_key(step.task, min(step.run, RUNS_TOLD_APART), step.key, step.generation)
         return replace(original(task, step, instance), idempotency_key=key)
 
-    put(stack, rows, "request", request)
+    put(stack, dispatcher, "request_for", request)
 
 
 @bug

@@ -46,6 +46,18 @@ class SystemClock:
         return source.read_text().strip() if source.exists() else f"host-{uuid.getnode()}"
 
 
+class OffsetClock:
+    """Shows the time by the host's boot clock and an offset: jumps of the wall clock move nothing."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._offset = 0.0
+
+    def now(self) -> float:
+        """Seconds, near those since 1970."""
+        return self._clock.boot() + self._offset
+
+
 def no_failpoint(name: str) -> None:
     """Do nothing: the failpoints of a process that is not under test."""
 

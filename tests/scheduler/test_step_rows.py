@@ -11,6 +11,7 @@ from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.active_task import ActiveTask
 
 NOW = 1000.0
 
@@ -38,7 +39,7 @@ def test_an_attempt_ends_with_its_task_and_an_undo_has_its_own_time(
     kind: StepKind, deadline: float | None, complete_by: float
 ) -> None:
     started = step(kind=kind)
-    rows.start(started, task(deadline), NOW)
+    ActiveTask(task(deadline)).start(started, NOW)
     assert (started.complete_by, started.attempt, started.state) == (complete_by, 1, StepState.RUNNING)
 
 

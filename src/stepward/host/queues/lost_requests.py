@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from stepward.errors import StoreError, TransportError
 from stepward.host.assembly import Parts
 from stepward.host.queues.relay import carrier_of
-from stepward.model.messages.requests import Request, reply_queue, request_queue
+from stepward.model.messages.requests import Request, reply_queue, request_for, request_queue
 from stepward.model.states import StepKind
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.store.contract import UnownedStep, WatchedPlace
@@ -103,7 +103,7 @@ def _agents(lost: Collection[str | None]) -> Collection[str] | None:
 
 def _request(unowned: UnownedStep, reply_to: str) -> Request | None:
     """The request of the step; None for the undo of an unknown step, whose task is parked by its next owner."""
-    request = rows.request(unowned.task, unowned.step, reply_to)
+    request = request_for(unowned.task, unowned.step, reply_to)
     if unowned.step.kind is not StepKind.UNDO:
         return request
     return None if unowned.undone is None else rows.undo_request(request, unowned.undone)

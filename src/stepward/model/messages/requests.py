@@ -8,6 +8,9 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind
+
 WITHDRAWN = b'{"message":"withdrawn before it began: nobody waits for the step any more","type":"Withdrawn","data":{}}'
 RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -155,6 +158,27 @@ class Progress(Struct, frozen=True, kw_only=True, gc=False, tag="progress"):
     """The Agent that reports."""
     proof: str | None = None
     """The request's proof."""
+
+
+def request_for(task: Task, step: Step, reply_to: str) -> Request:
+    """The request for the present attempt of a running step."""
+    return Request(
+        task=step.task,
+        task_id=task.id,
+        run=step.run,
+        key=step.key,
+        attempt=step.attempt,
+        agent=step.agent or "",
+        operation=step.name,
+        undo=step.kind is StepKind.UNDO,
+        input=step.input,
+        complete_by=step.complete_by or 0.0,
+        idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),
+        undoes=None,
+        reply_to=reply_to,
+        priority=task.priority,
+        progress=step.progress,
+    )
 
 
 def traceparent(request: Request) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from stepward.model.records import Step
-from stepward.model.states import StepState
+from stepward.model.records import Step, Task
+from stepward.model.states import StepKind, StepState
 
 CLAIM_SECONDS = 30.0
 """The complete-by of a claim, in seconds from then; the first commit after it knows the steps."""
@@ -21,6 +21,16 @@ TOO_FAR = 1.25
 def of_claim(now: float) -> float:
     """The complete-by of a task that was claimed now, or of which nothing runs yet."""
     return float(math.ceil(now + CLAIM_SECONDS))
+
+
+def of_attempt(step: Step, task: Task, now: float) -> float | None:
+    """When an attempt that begins now must be complete: never later than its task, but an undo has its own time."""
+    if step.complete_seconds is None:
+        return None
+    own = now + step.complete_seconds
+    if task.deadline is None or step.kind is StepKind.UNDO:
+        return own
+    return min(own, task.deadline)
 
 
 def of_steps(steps: Iterable[Step]) -> float | None:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from stepward.model.effects import is_deferred
-from stepward.model.messages.requests import Request
+from stepward.model.messages.requests import Request, request_for
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import Windows
@@ -37,7 +37,7 @@ class StepStarts:
 
     def launch(self, active: ActiveTask, step: Step, now: float) -> None:
         """Begin the next attempt of a step that has a row and a place in its Agent's window."""
-        rows.start(step, active.task, now)
+        active.start(step, now)
         if (step.run, step.key) not in active.fresh:
             active.changed().dispatch(Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by))
         self._started.append((active, step))
@@ -157,5 +157,5 @@ class Dispatcher:
 
 def request_of(active: ActiveTask, step: Step, reply_to: str) -> Request:
     """What an Agent is asked for the step; raises LookupError for an undo whose step is not in the record."""
-    request = rows.request(active.task, step, reply_to)
+    request = request_for(active.task, step, reply_to)
     return rows.undo_request(request, active.ordered().undone_by(step)) if step.kind is StepKind.UNDO else request

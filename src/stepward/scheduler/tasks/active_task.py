@@ -11,7 +11,7 @@ from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import Told, status_event
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.model.tasks.complete_by import of_claim, of_steps
+from stepward.model.tasks.complete_by import of_attempt, of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import Change, Telling
@@ -145,6 +145,39 @@ class ActiveTask:
         """Send the status events of a task that is submitted and claimed in one commit."""
         self.tell(Told.RECEIVED, self.task.created_at)
         self.tell(Told.STARTED, now)
+
+    def begin(self, call: StepCall) -> Step:
+        """Hold a step that the workflow asked for, not yet started."""
+        action, task = call.action, self.task
+        step = Step(
+            task=task.uid,
+            run=task.run,
+            key=call.key,
+            number=call.number,
+            name=action.name,
+            kind=action.kind,
+            state=StepState.NOT_STARTED,
+            agent=action.agent,
+            complete_seconds=action.complete_seconds,
+            input=call.input,
+            has_undo=action.has_undo,
+            irreversible=action.irreversible,
+        )
+        step_id = (task.run, call.key)
+        self.open[step_id] = step
+        self.fresh.add(step_id)
+        self.bytes += len(call.input)
+        return step
+
+    def start(self, step: Step, now: float) -> None:
+        """Begin the next attempt of a step: its complete-by counts from now."""
+        step.state = StepState.RUNNING
+        step.attempt += 1
+        step.started_at = now
+        step.watched = False
+        step.repeat_at = None
+        step.deferred_at = None
+        step.complete_by = of_attempt(step, self.task, now)
 
     def withdraw(self, step: Step) -> None:
         """Take back what this turn's change says of a step that ends in it: a row is written once."""

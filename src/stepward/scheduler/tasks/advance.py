@@ -220,14 +220,10 @@ class Advance:
             self._begin(active, call, now)
 
     def _begin(self, active: ActiveTask, call: StepCall, now: float) -> None:
-        task = active.task
-        step = rows.new_step(task, call)
-        step_id = (task.run, call.key)
+        step = active.begin(call)
+        step_id = (step.run, step.key)
         if active.set_aside and (former := former_generations(active.set_aside).get(step_id)) is not None:
             rows.again(step, former)
-        active.open[step_id] = step
-        active.fresh.add(step_id)
-        active.bytes += len(call.input)
         change = active.change or active.changed()
         if active.planned and step_id in active.planned:
             active.planned.remove(step_id)

@@ -1,4 +1,4 @@
-"""Step rows and requests, built from what the engine asks and what the store holds: pure."""
+"""Step rows, moves and alerts, built from what the engine recorded and what Agents replied: pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from stepward.model import failures
 from stepward.model.effects import key_of
-from stepward.model.messages.requests import NEGATIVE, Outcome, Reply, Request, idempotency_key
+from stepward.model.messages.requests import NEGATIVE, Outcome, Reply, Request
 from stepward.model.records import Alert, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, StepMove, Watch
-from stepward.workflow.decisions import Delivered, RecordedValue, StepCall
+from stepward.workflow.decisions import Delivered, RecordedValue
 
 
 def again(step: Step, former: Step) -> None:
@@ -21,25 +21,6 @@ def again(step: Step, former: Step) -> None:
     step.generation, step.attempt = former.generation + 1, former.attempt
     if step.attempt:
         step.state = StepState.TO_REPEAT
-
-
-def new_step(task: Task, call: StepCall) -> Step:
-    """The row of a step that the workflow asked for, not yet started."""
-    action = call.action
-    return Step(
-        task=task.uid,
-        run=task.run,
-        key=call.key,
-        number=call.number,
-        name=action.name,
-        kind=action.kind,
-        state=StepState.NOT_STARTED,
-        agent=action.agent,
-        complete_seconds=action.complete_seconds,
-        input=call.input,
-        has_undo=action.has_undo,
-        irreversible=action.irreversible,
-    )
 
 
 def recorded_step(task: Task, recorded: RecordedValue) -> Step:
@@ -59,47 +40,6 @@ def recorded_step(task: Task, recorded: RecordedValue) -> Step:
         asked=recorded.asked,
         input=recorded.input,
         output=recorded.output,
-    )
-
-
-def start(step: Step, task: Task, now: float) -> None:
-    """Begin the next attempt: its complete-by counts from now, and never passes the task's own (undo has none)."""
-    step.state = StepState.RUNNING
-    step.attempt += 1
-    step.started_at = now
-    step.watched = False
-    step.repeat_at = None
-    step.deferred_at = None
-    step.complete_by = _complete_by(step, task, now)
-
-
-def _complete_by(step: Step, task: Task, now: float) -> float | None:
-    if step.complete_seconds is None:
-        return None
-    own = now + step.complete_seconds
-    if task.deadline is None or step.kind is StepKind.UNDO:
-        return own
-    return min(own, task.deadline)
-
-
-def request(task: Task, step: Step, reply_to: str) -> Request:
-    """What an Agent is asked for a running step."""
-    return Request(
-        task=step.task,
-        task_id=task.id,
-        run=step.run,
-        key=step.key,
-        attempt=step.attempt,
-        agent=step.agent or "",
-        operation=step.name,
-        undo=step.kind is StepKind.UNDO,
-        input=step.input,
-        complete_by=step.complete_by or 0.0,
-        idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),
-        undoes=None,
-        reply_to=reply_to,
-        priority=task.priority,
-        progress=step.progress,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.clock import Clock
+from stepward.clock import OffsetClock
 from stepward.store.queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.verbs.connection import VerbClock
@@ -10,16 +10,8 @@ from stepward.store.verbs.connection import VerbClock
 Q = load_queries(__package__, "clock.sql")
 
 
-class StoreClock(VerbClock):
+class StoreClock(OffsetClock, VerbClock):
     """Every process of one start of the host reads the same offset, hence the same time."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._offset = 0.0
-
-    def now(self) -> float:
-        """Seconds of the store's clock, near those since 1970."""
-        return self._clock.boot() + self._offset
 
     def recall(self, connection: Connection) -> bool:
         """Read this start's offset; False if no process has made it yet."""
