@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from stepward import Agent, App, Client, Retry, Supervision, TaskHandle, Unrecoverable, wait_for, workflow
-from tests.http.conftest import bearer, caller, token_for
+from tests.http.conftest import bearer, client, local, remote, token_for
+
+__all__ = ["client", "local", "remote"]
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}</textarea>\u202e\x1b"
 """Text that acts where it is not escaped: as markup, as an attribute, as a template, as a control character."""
@@ -64,26 +65,6 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
     app = App("shop", workflows=[fulfil, approval, many], agents=[payment, parcel], store=store)
     async with app.running():
         yield app
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[Client]:
-    async with app.client() as client:
-        yield client
-
-
-@pytest.fixture
-async def local(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    """A browser without scripts, on the host of the console."""
-    async with caller(app.asgi(local_admin=True)) as client:
-        yield client
-
-
-@pytest.fixture
-async def remote(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    """A caller of the application that every request signs in to."""
-    async with caller(app.asgi()) as client:
-        yield client
 
 
 SignedIn = Callable[..., Awaitable[dict[str, str]]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.failures import FAILED, Silent, complain
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
+from stepward.errors import StepwardError
 from stepward.views.agents import state_of
 
 COLUMNS = (
@@ -43,8 +43,7 @@ def agents(context: click.Context, as_json: bool, store: str | None) -> None:
 async def suspend(client: Client, name: str, note: str | None) -> None:
     """Stop sending requests to an Agent: running calls end, steps wait, and no failure is counted."""
     if not await client.suspend_agent(name, note):
-        complain(f"Agent {name}: expected one at work, found it suspended already")
-        raise Silent(FAILED)
+        raise StepwardError(f"Agent {name}: expected one at work, found it suspended already")
     click.echo(f"Agent {name}: suspended")
 
 
@@ -56,8 +55,7 @@ async def resume(client: Client, name: str) -> None:
     if not await client.resume_agent(name):
         is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
         found = "its breaker open, which its instances close once the service is back" if is_open else "it at work"
-        complain(f"Agent {name}: expected a suspended one, found {found}")
-        raise Silent(FAILED)
+        raise StepwardError(f"Agent {name}: expected a suspended one, found {found}")
     click.echo(f"Agent {name}: resumed")
 
 

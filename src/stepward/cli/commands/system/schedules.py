@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.failures import FAILED, Silent, complain
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
+from stepward.errors import StepwardError
 from stepward.model.records import Schedule
 from stepward.views.times import full, relative
 
@@ -41,8 +41,7 @@ def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
 async def pause(client: Client, name: str) -> None:
     """Stop firing a recurring task; times that pass meanwhile are skipped."""
     if not await client.pause_schedule(name):
-        complain(f"schedule {name}: expected one at work, found it paused already")
-        raise Silent(FAILED)
+        raise StepwardError(f"schedule {name}: expected one at work, found it paused already")
     click.echo(f"schedule {name}: paused")
 
 
@@ -52,8 +51,7 @@ async def pause(client: Client, name: str) -> None:
 async def resume(client: Client, name: str) -> None:
     """Fire a paused recurring task again, beginning with its next nominal time."""
     if not await client.resume_schedule(name):
-        complain(f"schedule {name}: expected a paused one, found it at work")
-        raise Silent(FAILED)
+        raise StepwardError(f"schedule {name}: expected a paused one, found it at work")
     click.echo(f"schedule {name}: resumed")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 from msgspec.structs import asdict
 
-from stepward.cli.failures import FAILED, Silent, complain
 from stepward.cli.input.arguments import label
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import print_json
@@ -14,7 +13,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.submitting import validation
 from stepward.durations import seconds
-from stepward.errors import Refused
+from stepward.errors import Refused, StepwardError
 from stepward.http.access.tokens import fresh_secret
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.views.times import full
@@ -67,8 +66,9 @@ async def create(
         expires_at=None if expires == "never" else session.store.now() + seconds(expires, "--expires"),
     )
     if not await session.store.operators.add_credential(credential, session.actor):
-        complain(f"token {name}: expected a name that no live token has, found it taken; revoke that one first")
-        raise Silent(FAILED)
+        raise StepwardError(
+            f"token {name}: expected a name that no live token has, found it taken; revoke that one first"
+        )
     click.echo("Keep it now: it is not shown again.", err=True)
     click.echo(secret.text)
 
@@ -96,8 +96,7 @@ async def revoke(client: Client, name: str) -> None:
     found = [each for each in await session.store.operators.credentials() if each.kind is CredentialKind.TOKEN]
     live = [each for each in found if each.name == name and each.is_live(session.store.now())]
     if not live or not await session.store.operators.revoke_credential(live[0].id, session.actor):
-        complain(f"token {name}: expected a live one, found none such; look at `stepward token list`")
-        raise Silent(FAILED)
+        raise StepwardError(f"token {name}: expected a live one, found none such; look at `stepward token list`")
     click.echo(f"token {name}: revoked")
 
 
