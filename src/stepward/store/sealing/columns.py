@@ -145,6 +145,7 @@ SHOWN: dict[str, Columns] = {
             "client.task",
             "client.lock_task",
             "client.ended",
+            "overview.changed_tasks",
             "inbox.lock",
             "scheduler.tasks",
             "unowned_steps.tasks",
