@@ -5,6 +5,7 @@ A sealed payload is a JSON object: the id of its key, the ciphertext, and copies
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Protocol
 
 import msgspec
@@ -46,6 +47,10 @@ class PayloadCodec(Protocol):
 
     def has_key(self, key: str) -> bool:
         """Whether the key of that id is here."""
+        ...
+
+    def note_used(self, keys: Collection[str]) -> None:
+        """Note the ids of the keys with which payloads of the store are encrypted; empty where none is."""
         ...
 
     def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:

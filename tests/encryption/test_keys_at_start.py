@@ -136,6 +136,17 @@ def test_an_operator_without_a_key_sees_which_key_and_may_write_no_payload(tmp_p
     assert CANARY in seen.stdout
 
 
+def test_an_operator_without_a_key_writes_payloads_where_none_is_encrypted(tmp_path: Path) -> None:
+    async def wait() -> None:
+        app = application(store_in(tmp_path))
+        async with app.running(), app.client() as client:
+            await client.submit(child, "before", id="later", delay="1h")
+
+    asyncio.run(wait())
+    sent = asked(tmp_path, "signal", "later", "approved", '"x"', "--store", store_in(tmp_path))
+    assert (sent.returncode, sent.stderr) == (0, "")
+
+
 def test_a_file_of_keys_that_others_can_read_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"k1:{base64.b64encode(OTHER).decode()}\n")

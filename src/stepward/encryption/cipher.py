@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import os
 from binascii import b2a_base64
+from collections.abc import Collection
 from contextlib import suppress
 from functools import lru_cache
 
@@ -37,6 +38,9 @@ class PayloadCipher:
 
     def has_key(self, key: str) -> bool:
         return key in self.encryption.keys
+
+    def note_used(self, keys: Collection[str]) -> None:
+        """Changes nothing: what is written is encrypted from the first key on."""
 
     def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:
         stored = as_stored(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Collection
 
 from stepward.encryption.keys import Encryption
 from stepward.errors import Refused
@@ -12,14 +12,25 @@ NO_KEY = "this process has no key; set STEPWARD_ENCRYPTION"
 
 
 class KeylessCodec:
-    """Implements ``PayloadCodec`` for operators without a key: they see that payloads are encrypted, and write none."""
+    """Implements ``PayloadCodec`` for operators without a key: they see that payloads are encrypted, and write none.
+
+    In a store without encrypted payloads they write payloads as they are.
+    """
 
     current = None
+
+    def __init__(self) -> None:
+        self._is_encrypted = True
 
     def has_key(self, key: str) -> bool:
         return False
 
-    def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> NoReturn:
+    def note_used(self, keys: Collection[str]) -> None:
+        self._is_encrypted = bool(keys)
+
+    def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:
+        if not self._is_encrypted:
+            return data
         what = place.partition("\0")[0]
         raise Refused(
             f"{what}: expected a key, as this store's payloads are encrypted, found none; set STEPWARD_ENCRYPTION"

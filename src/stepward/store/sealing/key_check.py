@@ -29,8 +29,11 @@ async def check_keys(store: MarkedKeys, codec: PayloadCodec | None) -> None:
 
     An operator's process without any key passes: it sees that payloads are encrypted.
     """
+    marks = await store.key_marks()
+    if codec is not None:
+        codec.note_used(marks)
     if codec is None or codec.current is not None:
-        for key, mark in sorted((await store.key_marks()).items()):
+        for key, mark in sorted(marks.items()):
             _check_key(key, mark, codec)
 
 
