@@ -107,21 +107,21 @@ def application(store: str, **settings: Any) -> App:
     return app
 
 
-async def carry(client: Client) -> TaskHandle[dict[str, Any]]:
+async def carry(client: Client, prefix: str = "") -> TaskHandle[dict[str, Any]]:
     """Send the canary through every kind of payload; the handle of the task that succeeds."""
-    good = await client.submit(order, CANARY, id="good", reply_to=QUEUE)
+    good = await client.submit(order, CANARY, id=f"{prefix}good", reply_to=QUEUE)
     await good.signal("approved", f"signed {CANARY}")
-    await client.submit(failing, CANARY, id="failing", reply_to=QUEUE)
-    await client.submit(broken, CANARY, id="broken")
-    undo = await client.submit(undone, CANARY, id="undone")
+    await client.submit(failing, CANARY, id=f"{prefix}failing", reply_to=QUEUE)
+    await client.submit(broken, CANARY, id=f"{prefix}broken")
+    undo = await client.submit(undone, CANARY, id=f"{prefix}undone")
     result = await good.result(timeout=30)
     expected = {"drawn": CANARY, "paid": {"receipt": CANARY}, "noted": f"noted {CANARY}", "signed": f"signed {CANARY}"}
     assert result == expected
-    await until(lambda: is_in(client, "failing", "error"))
-    await until(lambda: is_in(client, "broken", "error"))
-    await until(lambda: is_in(client, "undone", "waiting"))
+    await until(lambda: is_in(client, f"{prefix}failing", "error"))
+    await until(lambda: is_in(client, f"{prefix}broken", "error"))
+    await until(lambda: is_in(client, f"{prefix}undone", "waiting"))
     await undo.undo()
-    await until(lambda: is_in(client, "undone", "undone"))
+    await until(lambda: is_in(client, f"{prefix}undone", "undone"))
     return good
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from tests.encryption.shop import CANARY, KEYS, QUEUE, application, carry, until
 
 
 def files_with(folder: Path, text: str) -> list[str]:
-    return sorted(
-        str(file.relative_to(folder))
-        for file in folder.rglob("*")
-        if file.is_file() and text.encode() in file.read_bytes()
-    )
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    return sorted(str(file.relative_to(folder)) for file in files if text.encode() in content(file))
+
+
+def content(file: Path) -> bytes:
+    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
 
 
 @pytest.mark.parametrize("transport", ["local", "store"])

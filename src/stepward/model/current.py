@@ -13,6 +13,8 @@ from stepward.model.messages.tokens import Sign
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048
+SEALED_PROGRESS_BYTES = 2 * PROGRESS_BYTES
+"""Most bytes of encrypted progress: base64 makes a third more of it, and the id of the key comes to that."""
 SHORTEN = "store it elsewhere and pass a reference"
 
 Beat = Callable[[Request, bytes | None], None]

@@ -23,10 +23,21 @@ class PayloadForm(Enum):
     DETAILS = ("agent", "workflow", "version", "queue")
     """The details of an alert, by which an open one is found again."""
     ACT = ("doubt", "later", "signal", "generation", "set_aside")
+    """The details of an act; those whose fields are all of ``PLAIN_FIELDS`` are not sealed."""
     TEXT = None
     """A text, in a column of texts."""
     EVENT = ("data",)
     """A status event, of which the data are sealed."""
+
+
+PLAIN_FIELDS = frozenset(
+    {"acts", "actor", "address", "agent", "alert", "alerts", "as_of", "at", "attempt", "batch", "dead_letter"}
+    | {"deadline", "done", "doubt", "ended_before", "expires_at", "failure_count", "filter", "generation", "hangs"}
+    | {"hash", "id", "instance", "labels", "later", "list", "matched", "method", "name", "note", "omitted_before"}
+    | {"parameters", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run", "schedule"}
+    | {"set_aside", "signal", "tasks", "through", "verb", "workflows"}
+)
+"""Fields of the details of acts that quote no payload: the edited input of a repair and its result are others."""
 
 
 class SealedColumn(NamedTuple):

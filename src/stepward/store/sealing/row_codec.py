@@ -13,7 +13,15 @@ import msgspec
 from stepward.model.effects import SET_ASIDE, SUFFIX
 from stepward.model.messages.cloudevents import OURS
 from stepward.sealed import PLAIN_ALERTS, SHOWN_KEY, PayloadCodec, is_sealed, shown_of, why_unopened
-from stepward.store.sealing.columns import ACT_GIVEN, GIVEN, SHOWN, Columns, PayloadForm, SealedColumn
+from stepward.store.sealing.columns import (
+    ACT_GIVEN,
+    GIVEN,
+    PLAIN_FIELDS,
+    SHOWN,
+    Columns,
+    PayloadForm,
+    SealedColumn,
+)
 
 NOTHING = (None, b"", b"{}", "")
 """Cells that are stored as they are: nothing, a planned step's input, details without any."""
@@ -89,6 +97,8 @@ class RowCodec:
             return self.codec.seal(payload.encode(), owner, _place(column, bound)).decode()
         if form is PayloadForm.EVENT:
             return sealed_event(self.codec, payload) if owner.startswith(RESPONSES) else payload
+        if form is PayloadForm.ACT and _is_plain(payload):
+            return payload
         return self.codec.seal(payload, owner, _place(column, bound), _shown(payload, form.value))
 
     def _opened(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
@@ -133,6 +143,12 @@ def _place(column: SealedColumn, bound: Cells) -> str:
 def _cells(values: Any, count: int) -> Cells:
     """A column, also of what is one value for all rows."""
     return values if isinstance(values, list | tuple) else [values] * count
+
+
+def _is_plain(details: bytes) -> bool:
+    """Whether the details of an act quote no payload; an act is recorded without a key then."""
+    fields = msgspec.json.decode(details)
+    return isinstance(fields, dict) and fields.keys() <= PLAIN_FIELDS
 
 
 def _shown(payload: bytes, names: Sequence[str]) -> bytes:

@@ -9,11 +9,12 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from stepward.model.current import PROGRESS_BYTES, SHORTEN
+from stepward.model.current import PROGRESS_BYTES, SEALED_PROGRESS_BYTES, SHORTEN
 from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
 from stepward.model.messages.seal import Seal
 from stepward.payload import cause, check_size
+from stepward.sealed import is_sealed
 from stepward.transport.broker.dead_letters import LONGEST_REASON, BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejection, rejection
 from stepward.transport.contract import AgentMessage
@@ -233,7 +234,8 @@ def _request(event: RequestEvent, data: bytes | None) -> Request:
 def _progress(event: ProgressEvent, data: bytes | None, agent: str) -> Progress:
     if data is None or event.data is UNSET:
         raise ValueError("no data, which are the progress")
-    check_size(data, "progress", limit=PROGRESS_BYTES, advice=SHORTEN)
+    limit = SEALED_PROGRESS_BYTES if is_sealed(data) else PROGRESS_BYTES
+    check_size(data, "progress", limit=limit, advice=SHORTEN)
     return Progress(
         task=event.correlationid,
         run=event.run,

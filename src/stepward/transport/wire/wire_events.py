@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from stepward.model.current import PROGRESS_BYTES
+from stepward.model.current import SEALED_PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 
 BATCH = "application/cloudevents-batch+json"
@@ -78,7 +78,7 @@ class RequestEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=
     """Whether the operation is to be undone: its result, or null if unknown, precedes the arguments."""
     undoes: Text | None = None
     """For an undo: the idempotency key of the step that it undoes."""
-    progress: Annotated[str, Meta(max_length=PROGRESS_BYTES)] | None = None
+    progress: Annotated[str, Meta(max_length=SEALED_PROGRESS_BYTES)] | None = None
     """JSON as text: the last progress of an earlier attempt."""
 
 
