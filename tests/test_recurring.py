@@ -111,9 +111,10 @@ async def test_a_supervisor_that_read_before_another_fired_changes_nothing(make:
         term = await session_of(client).store.supervisor.lead("supervisor-1", 60)
         assert term is not None
         (read,) = await session_of(client).store.supervisor.due_schedules(10)
-        assert await session_of(client).store.supervisor.fire(term, read, [], read.next_at and read.next_at + 3600)
-        assert not await session_of(client).store.supervisor.fire(term, read, [], read.next_at and read.next_at + 7200)
-        assert not await session_of(client).store.supervisor.fire(term - 1, read, [], None)
+        supervisor = session_of(client).store.supervisor
+        assert await supervisor.fire(term, read, [], read.next_at and read.next_at + 3600) == 0
+        assert await supervisor.fire(term, read, [], read.next_at and read.next_at + 7200) is None
+        assert await supervisor.fire(term - 1, read, [], None) is None
         (schedule,) = await client.schedules()
     assert schedule.next_at == (read.next_at or 0) + 3600
 

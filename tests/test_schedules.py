@@ -9,8 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.errors import DeclarationError
-from stepward.model.records import Schedule
-from stepward.schedules import MOST_AT_ONCE, Timetable, due_times, task_id
+from stepward.model.schedule import Schedule
+from stepward.schedules.due import MOST_AT_ONCE, due_times, task_id
+from stepward.schedules.timetable import Timetable
 
 BERLIN = "Europe/Berlin"
 HOURLY = Schedule(

@@ -51,7 +51,8 @@ from stepward.errors import (
 )
 from stepward.http.asgi import AsgiApplication
 from stepward.model.current import CurrentStep, current_step
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.records import Alert, Audit, DeadLetter, Instance
+from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table

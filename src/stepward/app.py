@@ -27,7 +27,7 @@ from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running
-from stepward.schedules import CatchUp
+from stepward.schedules.due import CatchUp, OverlapPolicy
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
@@ -107,11 +107,14 @@ class App:
         priority: int = 5,
         fairness_key: str | None = None,
         catch_up: CatchUp = "one",
+        overlap: OverlapPolicy = "allow",
+        jitter: Duration = 0,
     ) -> None:
         """Run a workflow at every nominal time of a cron expression in a time zone, exactly once each.
 
         The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` decides
-        about nominal times missed in an outage: fire the last ``one``, ``all``, or ``none``.
+        about nominal times missed in an outage: fire the last ``one``, ``all``, or ``none``. ``overlap`` decides about
+        times at which the task before is still at work; ``jitter`` delays each start by chance. See docs/schedules.md.
         """
         self._refuse_running(f"schedule {name}")
         if name in self._recurring:
@@ -125,6 +128,8 @@ class App:
             priority=priority,
             fairness_key=fairness_key,
             catch_up=catch_up,
+            overlap=overlap,
+            jitter=jitter,
             registry=self.registry,
         )
 

@@ -8,7 +8,8 @@ from typing import Any
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
-from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Schedule, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Task, WorkflowRecord
+from stepward.model.schedule import Overlap, Schedule
 from stepward.model.states import StepKind, StepState
 from stepward.store.contract import Decision, Directive, Least, Post, Store
 from tests.store.changes import REPLIES, drawn_changes
@@ -354,8 +355,11 @@ async def schedule(stream: Stream) -> Act:
         catch_up="one",
         priority=5,
         next_at=stream.now() + 10,
+        overlap=stream.chance.choice(tuple(Overlap)),
     )
-    return lambda store, number: store.host.register_schedules([declared])
+    if stream.chance.random() < 0.5:
+        return lambda store, number: store.host.register_schedules([declared])
+    return lambda store, number: store.operators.create_schedule(declared, "ada")
 
 
 async def fire(stream: Stream) -> Act | None:
@@ -365,6 +369,15 @@ async def fire(stream: Stream) -> Act | None:
     tasks = [drawn_task(stream, workflow=due.workflow, version=due.version)]
     next_at = stream.now() + 20
     return lambda store, number: store.supervisor.fire(stream.term, due, _fresh(tasks), next_at)
+
+
+async def start_scheduled(stream: Stream) -> Act | None:
+    name, act = stream.chance.choice(("a", "b")), stream.chance.choice(("trigger", "backfill"))
+    found = await stream.stores[0].operators.schedule(name)
+    if found is None:
+        return None
+    tasks = [drawn_task(stream, workflow=found.workflow, version=found.version)]
+    return lambda store, number: store.operators.start_scheduled(found, _fresh(tasks), act, "ada")
 
 
 async def reschedule(stream: Stream) -> Act:
@@ -420,6 +433,7 @@ MAKERS: Mapping[str, Maker] = {
                 raise_alert,
                 schedule,
                 fire,
+                start_scheduled,
                 reschedule,
             ),
             *(wake, due, later, *OPERATORS),

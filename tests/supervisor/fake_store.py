@@ -8,7 +8,8 @@ import msgspec
 
 from stepward.errors import StoreUnavailable
 from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
-from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Schedule, Step, Task
+from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Step, Task
+from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.store.contract import (
     AuditedAct,
@@ -144,13 +145,13 @@ class FakeStore:
         self._call("due_schedules")
         return self._due_schedules()[:limit]
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
         self._call("fire")
         if term != self.valid_term or self.recurring[schedule.name].next_at != schedule.next_at:
-            return False
+            return None
         self.recurring[schedule.name] = msgspec.structs.replace(schedule, next_at=next_at)
         self.fired.extend(tasks)
-        return True
+        return len(tasks)
 
     def _due_schedules(self) -> list[Schedule]:
         found = self.recurring.values()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, Unpack
 
+from stepward.client import schedules
 from stepward.client.agents import AgentStatus, check_known, statuses
 from stepward.client.batches.batches import Batches
 from stepward.client.handle import R, TaskHandle, handles
@@ -17,13 +18,13 @@ from stepward.client.submitting.options import Options
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.durations import Duration
 from stepward.encryption import Encryption, codec_of
-from stepward.errors import ScheduleNotFound
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.records import Alert, Audit, DeadLetter, Instance
+from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
-from stepward.schedules import timetable
+from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import TaskCount, Transaction
 from stepward.workflow.definition import Workflow
 
@@ -184,20 +185,42 @@ class Client:
         """The recurring tasks, by name."""
         return await self._session.store.operators.schedules()
 
+    async def create_schedule(
+        self,
+        name: str,
+        workflow: Workflow[Any, Any] | str,
+        args: Sequence[Any] = (),
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule:
+        """Run a workflow at every nominal time of a cron expression, at an interval, or once; no deploy is needed.
+
+        The task's id is the name and the nominal time in UTC. Raises Refused for a name that is taken.
+        """
+        return await schedules.create(self._session, name, workflow, args, options)
+
+    async def trigger_schedule(self, schedule: str) -> TaskHandle:
+        """Start a task of that recurring task now, beside its nominal times. Raises ScheduleNotFound."""
+        return self.task(await schedules.trigger(self._session, schedule))
+
+    async def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[TaskHandle]:
+        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once.
+
+        Raises ScheduleNotFound.
+        """
+        return [self.task(id) for id in await schedules.backfill(self._session, schedule, start, end)]
+
     async def pause_schedule(self, schedule: str) -> bool:
         """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
-        await self._schedule(schedule)
+        await schedules.found(self._session, schedule)
         return await self._session.store.operators.pause_schedule(schedule, self._session.actor)
 
     async def resume_schedule(self, schedule: str) -> bool:
         """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
-        found = await self._schedule(schedule)
-        next_at = timetable(found.cron, found.timezone).after(self._session.store.now())
-        return await self._session.store.operators.resume_schedule(schedule, next_at, self._session.actor)
+        return await schedules.resume(self._session, schedule)
 
     async def remove_schedule(self, schedule: str) -> None:
         """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
-        await self._schedule(schedule)
+        await schedules.found(self._session, schedule)
         await self._session.store.operators.remove_schedule(schedule, self._session.actor)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
@@ -260,12 +283,6 @@ class Client:
         """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
         validation.usable("client.fail()", self._session.missing)
         await self._session.completions.fail(token, message, data, by)
-
-    async def _schedule(self, name: str) -> Schedule:
-        for schedule in await self._session.store.operators.schedules():
-            if schedule.name == name:
-                return schedule
-        raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
 
 
 def client_on(session: ClientSession) -> Client:

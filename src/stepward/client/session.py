@@ -80,6 +80,8 @@ class ClientSession:
         self.limit = payload_bytes
         self.actor = actor()
         """The actor in the audit."""
+        self.new_uid = environment.new_uid
+        """Makes the ids of tasks that are given none."""
         self._reason: str | None = None
         self._expected: tuple[str, ...] = ()
         self.hints = hints or Hints()

@@ -253,26 +253,6 @@ class WorkflowRecord(Struct, frozen=True, kw_only=True):
     """The stages of a declared plan as JSON; None for a workflow in code."""
 
 
-class Schedule(Struct, frozen=True, kw_only=True):
-    """A recurring task: its workflow is run at every nominal time of its cron expression."""
-
-    name: str
-    workflow: str
-    version: str
-    input: bytes
-    cron: str
-    timezone: str
-    catch_up: str
-    priority: int
-    fairness_key: str | None = None
-    complete_seconds: float | None = None
-    next_at: float | None = None
-    """The next nominal time to fire; None if there are no more."""
-    fired_at: float | None = None
-    """The last nominal time that was fired."""
-    paused_at: float | None = None
-
-
 class DeadLetter(Struct, frozen=True, kw_only=True):
     """A message that could not be processed, kept for an operator."""
 

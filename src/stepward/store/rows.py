@@ -20,11 +20,11 @@ from stepward.model.records import (
     InboxRow,
     Instance,
     Role,
-    Schedule,
     Step,
     Task,
     WorkflowRecord,
 )
+from stepward.model.schedule import Schedule
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import AuditedAct, Batch, BatchParameters, BatchRefusal, BatchState, BatchVerb, Tally
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import msgspec
+from collections.abc import Callable
 
 from stepward.errors import DeclarationError
 from stepward.events import Observers
-from stepward.model.records import Schedule, Task
-from stepward.schedules import due_times, task_id
+from stepward.schedules.due import due_times, tasks_of
 from stepward.store.contract import SupervisorStore
 
 MOST = 1000
@@ -36,28 +33,8 @@ class DueSchedules:
                 self._observers.tell("schedule.unreadable", schedule=schedule.name, error=str(error))
                 continue
             tasks = tasks_of(schedule, times, now, self._new_uid)
-            if await self._store.fire(term, schedule, tasks, next_at):
-                fired += len(tasks)
-                self._observers.tell("schedule.fired", schedule=schedule.name, tasks=len(tasks))
+            started = await self._store.fire(term, schedule, tasks, next_at)
+            if started is not None:
+                fired += started
+                self._observers.tell("schedule.fired", schedule=schedule.name, tasks=started)
         return fired
-
-
-def tasks_of(schedule: Schedule, times: Sequence[float], now: float, new_uid: Callable[[], str]) -> list[Task]:
-    """A task for each nominal time; its id contains both, so that a time cannot be fired twice."""
-    return [_task(schedule, instant, now, new_uid()) for instant in times]
-
-
-def _task(schedule: Schedule, instant: float, now: float, uid: str) -> Task:
-    limit = schedule.complete_seconds
-    return Task(
-        uid=uid,
-        id=task_id(schedule.name, instant),
-        workflow=schedule.workflow,
-        version=schedule.version,
-        priority=schedule.priority,
-        fairness_key=schedule.fairness_key,
-        labels=msgspec.json.encode({"schedule": schedule.name}),
-        input=schedule.input,
-        deadline=None if limit is None else now + limit,
-        created_at=now,
-    )

@@ -24,10 +24,12 @@ from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.loop_thread import LoopThread
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.records import Alert, Audit, DeadLetter, Instance
+from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import TaskCount
 from stepward.store.transaction_scopes import NESTED
 from stepward.sync.batches import SyncBatches
@@ -180,6 +182,25 @@ class SyncClient:
     def schedules(self) -> list[Schedule]:
         """The recurring tasks, by name."""
         return self._thread.call(self._open_client.schedules())
+
+    def create_schedule(
+        self,
+        name: str,
+        workflow: Workflow[Any, Any] | str,
+        args: Sequence[Any] = (),
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule:
+        """Run a workflow at every nominal time of a cron expression, at an interval, or once."""
+        return self._thread.call(self._open_client.create_schedule(name, workflow, args, **options))
+
+    def trigger_schedule(self, schedule: str) -> SyncTaskHandle:
+        """Start a task of that recurring task now. Raises ScheduleNotFound."""
+        return self.task(self._thread.call(self._open_client.trigger_schedule(schedule)).id)
+
+    def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[SyncTaskHandle]:
+        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet."""
+        found = self._thread.call(self._open_client.backfill_schedule(schedule, start, end))
+        return [self.task(task.id) for task in found]
 
     def pause_schedule(self, schedule: str) -> bool:
         """Pause that recurring task; False if it is paused already. Raises ScheduleNotFound."""

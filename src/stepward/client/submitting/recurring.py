@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepward.client.submitting import validation
+from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
-from stepward.model.records import Schedule
+from stepward.model.schedule import Overlap, Schedule
 from stepward.payload import PAYLOAD_BYTES
-from stepward.schedules import CATCH_UPS, timetable
+from stepward.schedules.due import CATCH_UPS
+from stepward.schedules.timetable import timetable
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -31,18 +33,14 @@ class Recurring:
         priority: int,
         fairness_key: str | None,
         catch_up: str,
+        overlap: str,
+        jitter: Duration,
         registry: Registry,
     ) -> None:
-        if not isinstance(name, str) or not validation.ID.fullmatch(name) or len(name) > NAME_LENGTH:
-            raise DeclarationError(
-                f"schedule: expected a name of 1 to {NAME_LENGTH} of A-Z a-z 0-9 . _ : @ -, found {name!r:.80}"
-            )
+        check_name(name)
         if not isinstance(workflow, Workflow) or workflow not in registry.workflows.values():
             raise DeclarationError(f"schedule {name}: expected one of the app's workflows, found {workflow!r:.100}")
-        if catch_up not in CATCH_UPS:
-            raise DeclarationError(
-                f"schedule {name}: expected catch_up one of {', '.join(CATCH_UPS)}, found {catch_up!r}"
-            )
+        check_catch_up(name, catch_up)
         if isinstance(args, str):
             raise DeclarationError(f"schedule {name}: expected args to be a sequence of arguments, found {args!r:.60}")
         self.name = name
@@ -52,6 +50,8 @@ class Recurring:
         self._catch_up = catch_up
         self._priority = validation.priority(priority)
         self._fairness_key = validation.fairness_key(fairness_key)
+        self._overlap = validation.one_of(Overlap, overlap, "overlap") or Overlap.ALLOW
+        self._jitter = seconds(jitter, "jitter", zero=True)
         timetable(cron, timezone)
 
     def record(self, now: float) -> Schedule:
@@ -68,4 +68,20 @@ class Recurring:
             fairness_key=self._fairness_key,
             complete_seconds=self._workflow.complete_seconds,
             next_at=timetable(self._cron, self._timezone).after(now),
+            overlap=self._overlap,
+            jitter=self._jitter,
         )
+
+
+def check_name(name: object) -> None:
+    """Raise DeclarationError unless it can be the name of a schedule."""
+    if not isinstance(name, str) or not validation.ID.fullmatch(name) or len(name) > NAME_LENGTH:
+        raise DeclarationError(
+            f"schedule: expected a name of 1 to {NAME_LENGTH} of A-Z a-z 0-9 . _ : @ -, found {name!r:.80}"
+        )
+
+
+def check_catch_up(name: str, catch_up: object) -> None:
+    """Raise DeclarationError unless it says what happens to missed times."""
+    if catch_up not in CATCH_UPS:
+        raise DeclarationError(f"schedule {name}: expected catch_up one of {', '.join(CATCH_UPS)}, found {catch_up!r}")

@@ -8,7 +8,8 @@ import msgspec
 from msgspec.structs import replace
 
 from stepward.client import StepRecord, TaskStatus
-from stepward.model.records import Alert, Audit, Schedule
+from stepward.model.records import Alert, Audit
+from stepward.model.schedule import Schedule
 from stepward.payload import readable
 
 SHOWN_OF_ERRORS = frozenset({"type", "step", "maybe_done", "in_doubt", "attempt", "expired"})

@@ -24,7 +24,8 @@ from stepward.http.access.principals import Principal
 from stepward.http.access.scoped_batches import ScopedBatches
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token
-from stepward.model.records import Alert, Audit, DeadLetter, Schedule, Task
+from stepward.model.records import Alert, Audit, DeadLetter, Task
+from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.payload import readable
 from stepward.store.contract import ChangedTasks, ChangesPlace

@@ -170,6 +170,12 @@ class ScheduleResource(Struct, frozen=True, kw_only=True):
     next_at: datetime | None
     fired_at: datetime | None
     paused_at: datetime | None
+    overlap: str
+    jitter: float
+    starts_at: datetime | None
+    ends_at: datetime | None
+    created_by: str | None
+    last_task: str | None
 
 
 class DeadLetterResource(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import alerts, batches, completions, diagnosis, streams, submissions, system, task_acts, tasks
+from stepward.http.api import (
+    alerts,
+    batches,
+    completions,
+    diagnosis,
+    schedules,
+    streams,
+    submissions,
+    system,
+    task_acts,
+    tasks,
+)
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     tasks.list_tasks,
@@ -30,10 +41,13 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     system.suspend_agent,
     system.resume_agent,
     system.list_instances,
-    system.list_schedules,
-    system.pause_schedule,
-    system.resume_schedule,
-    system.remove_schedule,
+    schedules.list_schedules,
+    schedules.create_schedule,
+    schedules.trigger_schedule,
+    schedules.backfill_schedule,
+    schedules.pause_schedule,
+    schedules.resume_schedule,
+    schedules.remove_schedule,
     *batches.BATCH_ROUTES,
     alerts.list_alerts,
     alerts.acknowledge_alert,

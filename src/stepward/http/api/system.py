@@ -1,10 +1,10 @@
-"""``/api/v1/agents``, ``instances``, ``schedules`` and the principal itself."""
+"""``/api/v1/agents``, ``instances`` and the principal itself."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from litestar import delete, get, post
+from litestar import get, post
 from litestar.params import Body, FromPath
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from stepward.client import Client
 from stepward.client.agents import AgentState
 from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
-from stepward.http.api.resources import AgentResource, InstanceResource, ScheduleResource, resource
+from stepward.http.api.resources import AgentResource, InstanceResource, resource
 from stepward.http.dependencies import RequestClient, RequestPrincipal
 from stepward.http.problems import HttpRefusal
 
@@ -70,35 +70,6 @@ async def resume_agent(client: RequestClient, name: FromPath[str], reason: Reaso
 async def list_instances(client: RequestClient) -> list[InstanceResource]:
     """List the live actors, and those that died within the last hour."""
     return [resource(InstanceResource, instance) for instance in await client.unscoped.instances()]
-
-
-@get("/schedules", permission=Permission.READ)
-async def list_schedules(client: RequestClient) -> list[ScheduleResource]:
-    """List the schedules, by name."""
-    return [resource(ScheduleResource, schedule) for schedule in await client.schedules()]
-
-
-@post("/schedules/{name:str}/pause", permission=Permission.OPERATE, status_code=204)
-async def pause_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
-    """Pause a schedule; nominal times that pass meanwhile are skipped."""
-    if not await client.unscoped.pause_schedule(name):
-        raise HttpRefusal(409, f"schedule {name}: expected one at work, found it paused already")
-    await client.give_reason("pause_schedule", name, reason)
-
-
-@post("/schedules/{name:str}/resume", permission=Permission.OPERATE, status_code=204)
-async def resume_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
-    """Resume a paused schedule from its next nominal time on."""
-    if not await client.unscoped.resume_schedule(name):
-        raise HttpRefusal(409, f"schedule {name}: expected a paused one, found it at work")
-    await client.give_reason("resume_schedule", name, reason)
-
-
-@delete("/schedules/{name:str}", permission=Permission.ADMINISTER)
-async def remove_schedule(client: RequestClient, name: FromPath[str], reason: Reason = None) -> None:
-    """Remove a schedule that no application declares any more; its tasks stay."""
-    await client.unscoped.remove_schedule(name)
-    await client.give_reason("remove_schedule", name, reason)
 
 
 async def _found(client: Client, name: str) -> Any:

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.messages.seal import StoreIdentity
-from stepward.model.records import Alert, Instance, Role, Schedule, WorkflowRecord
+from stepward.model.records import Alert, Instance, Role, WorkflowRecord
+from stepward.model.schedule import Schedule
 
 
 class HostStore(Protocol):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stepward.model.agents import AgentStanding
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
+from stepward.model.schedule import Schedule
 from stepward.store.contract.batches import BatchStore
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.overview import OverviewStore
@@ -79,6 +80,19 @@ class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore
 
     async def schedules(self) -> list[Schedule]:
         """All schedules, by name."""
+        ...
+
+    async def schedule(self, name: str) -> Schedule | None:
+        """The schedule of that name."""
+        ...
+
+    async def create_schedule(self, schedule: Schedule, actor: str) -> bool:
+        """Inserts a schedule; False if its name is taken."""
+        ...
+
+    async def start_scheduled(self, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str) -> list[str]:
+        """Inserts tasks of a schedule beside its nominal times to come; returns the ids of those that are new. ``act``
+        is ``trigger`` or ``backfill``."""
         ...
 
     async def pause_schedule(self, name: str, actor: str) -> bool:

@@ -7,7 +7,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.records import Alert, Audit, Instance, Schedule, Task
+from stepward.model.records import Alert, Audit, Instance, Task
+from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract.alerts import AlertDeliveryStore
 from stepward.store.contract.batches import BatchWork
@@ -154,9 +155,10 @@ class SupervisorStore(RetentionStore, PruningStore, AlertDeliveryStore, BatchWor
         """Schedules whose next nominal time has come, the longest due first."""
         ...
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
         """Inserts the tasks (an id that exists is left alone) and moves on to ``next_at``, by compare-and-set on the
-        nominal time that was read; False if another process fired, paused or changed the schedule."""
+        nominal time that was read; returns how many, fewer where its tasks may not overlap, and None if another process
+        fired, paused or changed the schedule."""
         ...
 
     async def unserved(self, term: int, after: float) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from stepward.model.records import Alert, Audit, DeadLetter, InboxRow, Schedule, Step, Task
+from stepward.model.records import Alert, Audit, DeadLetter, InboxRow, Step, Task
+from stepward.model.schedule import Schedule
 from stepward.store.contract import ExpiredStep
 
 
@@ -144,7 +145,7 @@ GIVEN: dict[str, Columns] = {
         SealedColumn(1, "alert.message", form=PayloadForm.TEXT),
         SealedColumn(2, "alert.details", form=PayloadForm.DETAILS),
     ],
-    "recurring.register": SCHEDULE,
+    **_for_each(("recurring.register", "recurring.create"), SCHEDULE),
     "status_events.put": [SealedColumn(1, "event.data", (0,), PayloadForm.EVENT)],
     **_for_each(("messages.bury", "messages.bury_body"), BURIED),
 }
@@ -171,7 +172,7 @@ SHOWN: dict[str, Columns] = {
     **_for_each(("client.alerts", "client.open_alerts", "alerts.undelivered"), ALERT),
     **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
-    **_for_each(("recurring.listed", "recurring.due"), SCHEDULE),
+    **_for_each(("recurring.listed", "recurring.due", "recurring.named"), SCHEDULE),
     "messages.dead_letters": DEAD_LETTER,
     "supervisor.expired_steps": EXPIRED,
     "submission.existing": [SealedColumn(3, "task.input", (1,))],

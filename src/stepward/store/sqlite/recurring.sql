@@ -5,22 +5,34 @@ insert into stepward_schedule ({schedule}) values ({schedule_places})
 on conflict (name) do update set
     workflow = excluded.workflow, version = excluded.version, input = excluded.input, catch_up = excluded.catch_up,
     priority = excluded.priority, fairness_key = excluded.fairness_key,
-    complete_seconds = excluded.complete_seconds,
+    complete_seconds = excluded.complete_seconds, overlap = excluded.overlap, jitter = excluded.jitter,
+    starts_at = excluded.starts_at, ends_at = excluded.ends_at, created_by = null,
     next_at = case when cron = excluded.cron and timezone = excluded.timezone then next_at else excluded.next_at end,
     cron = excluded.cron, timezone = excluded.timezone
+
+-- name: create
+-- Inserts a schedule that an operator creates; one of that name stays as it is.
+insert into stepward_schedule ({schedule})
+values ({schedule_places})
+on conflict (name) do nothing
 
 -- name: listed
 -- Returns all schedules, by name.
 select {schedule} from stepward_schedule order by name
 
 -- name: due
--- Returns the schedules whose next nominal time has come.
-select {schedule} from stepward_schedule
-where paused_at is null and next_at is not null and next_at <= ?1 order by next_at limit ?2
+-- Returns the schedules whose next nominal time has come. Where tasks wait for the one before, that one has ended.
+select {schedule} from stepward_schedule as s
+where paused_at is null and next_at is not null and next_at <= ?1
+    and (overlap not in ('buffer', 'buffer_one') or not exists (
+        select 1 from stepward_task as t where t.id = s.last_task
+            and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+    ))
+order by next_at limit ?2
 
 -- name: move_on
 -- Replaces the nominal time that was read with the next one.
-update stepward_schedule set next_at = ?3, fired_at = coalesce(?4, fired_at)
+update stepward_schedule set next_at = ?3, fired_at = coalesce(?4, fired_at), last_task = coalesce(?5, last_task)
 where name = ?1 and next_at = ?2 and paused_at is null
 
 -- name: pause_schedule
@@ -34,3 +46,16 @@ update stepward_schedule set paused_at = null, next_at = ?2 where name = ?1 and 
 -- name: remove_schedule
 -- Removes a schedule; an application may declare it again.
 delete from stepward_schedule where name = ?1
+
+-- name: named
+-- Returns the schedule of that name.
+select {schedule} from stepward_schedule where name = ?1
+
+-- name: last_task
+-- Returns the id of the task that was fired last, if it is at work, for a schedule whose tasks may not overlap.
+select t.id from stepward_schedule as s join stepward_task as t on t.id = s.last_task
+where s.name = ?1 and s.overlap <> 'allow' and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+
+-- name: note_task
+-- Records a task that was started by hand as the last one.
+update stepward_schedule set last_task = ?2 where name = ?1

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.records import Schedule, Task
+from stepward.model.records import Task
+from stepward.model.schedule import Overlap, Schedule
+from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows
+from stepward.store.contract import Directive
 from stepward.store.rules.audit.audits import schedule_audit
+from stepward.store.rules.supervision import ACTOR
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import new_tasks
+from stepward.store.verbs.tasks import directives, new_tasks
+
+NOT_TO_CANCEL = TASK_ENDS | {TaskState.UNDOING, TaskState.ERROR}
 
 
 async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
@@ -30,13 +37,52 @@ async def due(connection: VerbConnection, now: float, limit: int) -> list[Schedu
     return [rows.schedule(row) for row in await connection.rows("recurring.due", now, limit)]
 
 
-async def fire(connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-    """Moves on from the nominal time that was read, and inserts the tasks."""
-    fired_at = schedule.next_at if tasks else None
-    if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at):
-        return False
+async def fire(
+    connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None, now: float
+) -> int | None:
+    """Moves on from the nominal time that was read, and inserts the tasks; returns how many, None if another process
+    has moved on."""
+    row = await connection.row("recurring.last_task", schedule.name) if tasks else None
+    if row is not None and schedule.overlap != Overlap.CANCEL:
+        tasks = ()
+    fired_at, last = (schedule.next_at, tasks[-1].id) if tasks else (None, None)
+    if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at, last):
+        return None
+    if row is not None and tasks:
+        await _cancel(connection, row[0], now)
     await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
-    return True
+    return len(tasks)
+
+
+async def _cancel(connection: VerbConnection, id: str, now: float) -> None:
+    row = await connection.row("client.lock_task", id)
+    task = None if row is None else rows.task(row)
+    if task is not None and task.state not in NOT_TO_CANCEL:
+        await directives.direct(connection, task, Directive(verb=DirectiveVerb.CANCEL, actor=ACTOR), now)
+
+
+async def create(connection: VerbConnection, schedule: Schedule, actor: str, now: float) -> bool:
+    """Inserts a schedule; returns False if its name is taken."""
+    changed = await connection.change("recurring.create", *astuple(schedule))
+    return await _audited(connection, "create", schedule.name, actor, now, changed)
+
+
+async def named(connection: VerbConnection, name: str) -> Schedule | None:
+    """The schedule of that name."""
+    row = await connection.row("recurring.named", name)
+    return None if row is None else rows.schedule(row)
+
+
+async def start(
+    connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str, now: float
+) -> list[str]:
+    """Inserts tasks of a schedule beside its nominal times to come; returns the ids of those that are new."""
+    begun = await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
+    ids = [task.id for task in begun if task.created]
+    if ids and act == "trigger":
+        await connection.change("recurring.note_task", schedule.name, ids[-1])
+    await journal.write_audits(connection, [schedule_audit(actor, act, schedule.name, len(ids))], now)
+    return ids
 
 
 async def pause_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:

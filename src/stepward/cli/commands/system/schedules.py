@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from stepward.cli.input.arguments import json_value
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
-from stepward.model.records import Schedule
+from stepward.model.schedule import Overlap, Schedule
+from stepward.schedules.due import CATCH_UPS
 from stepward.views.times import full, relative
 
 COLUMNS = (
@@ -30,9 +34,56 @@ PAUSED = "paused"
 @store_option
 @click.pass_context
 def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
-    """List recurring tasks; `pause NAME`, `resume NAME`, `remove NAME`."""
+    """List recurring tasks; `create`, `trigger`, `backfill`, `pause`, `resume` and `remove` act on one."""
     if context.invoked_subcommand is None:
         run_with_client(store, _list, as_json=as_json)
+
+
+@schedules.command("create")
+@click.argument("name")
+@click.argument("workflow")
+@click.argument("arguments", metavar="JSON…", nargs=-1)
+@click.option("--cron", metavar="CRON", help="Five fields: '0 2 * * *'.")
+@click.option("--every", metavar="D", help="An interval in place of --cron: 15m.")
+@click.option("--at", metavar="TIME", help="One time in place of --cron: 2027-01-15T09:00:00Z.")
+@click.option("--timezone", metavar="ZONE", help="Of --cron: Europe/Berlin; UTC unless given.")
+@click.option(
+    "--overlap",
+    type=click.Choice([each.value for each in Overlap]),
+    help="What happens while the task before is at work; skip unless given.",
+)
+@click.option("--jitter", metavar="D", help="Delay each start by chance, by so much at most.")
+@click.option("--start", metavar="TIME", help="From when on times count.")
+@click.option("--end", metavar="TIME", help="Up to when times count.")
+@click.option("--catch-up", type=click.Choice(CATCH_UPS), help="What happens to times missed; one unless given.")
+@click.option("--priority", type=click.IntRange(0, 9), help="5 unless given.")
+@with_client
+async def create(client: Client, name: str, workflow: str, arguments: tuple[str, ...], **options: Any) -> None:
+    """Run WORKFLOW with the arguments JSON… at every nominal time, without a deploy."""
+    given: Any = {key: value for key, value in options.items() if value is not None}
+    schedule = await client.create_schedule(
+        name, workflow, [json_value(text, "an argument") for text in arguments], **given
+    )
+    click.echo(f"schedule {name}: created, first {full(schedule.next_at, session_of(client).store.now())}")
+
+
+@schedules.command("trigger")
+@click.argument("name")
+@with_client
+async def trigger(client: Client, name: str) -> None:
+    """Start a task of a recurring task now, beside its nominal times; its id is printed."""
+    click.echo((await client.trigger_schedule(name)).id)
+
+
+@schedules.command("backfill")
+@click.argument("name")
+@click.argument("start")
+@click.argument("end")
+@with_client
+async def backfill(client: Client, name: str, start: str, end: str) -> None:
+    """Start the tasks of the nominal times from START to END that have none; at most 1,000."""
+    tasks = await client.backfill_schedule(name, start, end)
+    click.echo(f"schedule {name}: {len(tasks):,} task{'' if len(tasks) == 1 else 's'} started")
 
 
 @schedules.command("pause")

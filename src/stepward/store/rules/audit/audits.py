@@ -110,9 +110,10 @@ def dead_letter_audit(actor: str, act: str, number: int, queue: str) -> Audit:
     return Audit(actor=actor, act=act, details=details)
 
 
-def schedule_audit(actor: str, act: str, name: str) -> Audit:
-    """What an operator did with a recurring task."""
-    return Audit(actor=actor, act=act, details=msgspec.json.encode({"schedule": name}))
+def schedule_audit(actor: str, act: str, name: str, tasks: int | None = None) -> Audit:
+    """An act on a schedule; ``tasks``: how many it started."""
+    details = {"schedule": name} | ({} if tasks is None else {"tasks": tasks})
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
 
 
 def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.records import Schedule, Step, Task
+from stepward.model.records import Step, Task
+from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.search.listing import listed_columns
 

@@ -8,7 +8,8 @@ from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
 from stepward.model.messages.seal import StoreIdentity
-from stepward.model.records import Alert, InboxKind, Instance, Role, Schedule, WorkflowRecord
+from stepward.model.records import Alert, InboxKind, Instance, Role, WorkflowRecord
+from stepward.model.schedule import Schedule
 from stepward.store.contract import Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
 from stepward.model.credentials import Credential
-from stepward.model.records import Alert, Audit, DeadLetter, Instance, Schedule
+from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
+from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.contract import (
     AuditedAct,
@@ -114,6 +115,19 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs):
 
     async def schedules(self) -> list[Schedule]:
         return await self._transactions.read(recurring.listed)
+
+    async def schedule(self, name: str) -> Schedule | None:
+        return await self._transactions.read(recurring.named, name)
+
+    async def create_schedule(self, schedule: Schedule, actor: str) -> bool:
+        created = await self._transactions.write(recurring.create, schedule, actor, self._clock.now())
+        self._ring()
+        return created
+
+    async def start_scheduled(self, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str) -> list[str]:
+        ids = await self._transactions.write(recurring.start, schedule, tasks, act, actor, self._clock.now())
+        self._ring()
+        return ids
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
         return await self._transactions.write(recurring.pause_schedule, name, actor, self._clock.now())

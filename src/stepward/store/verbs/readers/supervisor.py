@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.alert_routing import ReportedSink
-from stepward.model.records import Alert, Audit, Instance, Schedule, Task
+from stepward.model.records import Alert, Audit, Instance, Task
+from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.contract import (
     Batch,
@@ -109,8 +110,8 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
     async def due_schedules(self, limit: int) -> list[Schedule]:
         return await self._transactions.read(recurring.due, self._clock.now(), limit)
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> bool:
-        fired = await self._judged(term, False, recurring.fire, schedule, tasks, next_at)
+    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
+        fired = await self._judged(term, None, recurring.fire, schedule, tasks, next_at, self._clock.now())
         self._ring()
         return fired
 

@@ -14,9 +14,9 @@ from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.tasks import status_events
 
 
-async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> None:
-    """Submits tasks of one workflow with its plan."""
-    await submit(connection, tasks, await _plans(connection, workflow, version))
+async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> list[Submitted]:
+    """Submits tasks of one workflow with its plan; returns the result for each."""
+    return await submit(connection, tasks, await _plans(connection, workflow, version))
 
 
 async def _plans(connection: VerbConnection, workflow: str, version: str) -> Plans:

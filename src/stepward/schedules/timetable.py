@@ -1,4 +1,6 @@
-"""When recurring tasks are due: cron expressions in a time zone, computed by ``cronsim`` as Debian's cron does.
+"""When recurring tasks are due: cron expressions in a time zone, intervals, instants.
+
+Cron expressions are computed by ``cronsim`` as Debian's cron does.
 
 An expression whose minutes or hours begin with ``*`` is an interval: it is due whenever the local clock shows one of
 its times, twice if that time occurs twice. Any other expression names fixed times: a time that a clock change skips is
@@ -13,24 +15,21 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
-from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from stepward.errors import DeclarationError
-from stepward.model.records import Schedule
+from stepward.durations import seconds
+from stepward.errors import DeclarationError, InvalidDuration
 
-CatchUp = Literal["one", "all", "none"]
-"""The handling of nominal times missed in an outage: fire the last one, all, or none."""
-CATCH_UPS = ("one", "all", "none")
-LATE_SECONDS = 60.0
-"""Seconds after which a nominal time counts as missed."""
 FIELDS = 5
 """Fields of an expression. The library also reads a sixth for seconds, which no task needs."""
-MOST_AT_ONCE = 1_000
 CHANGE_SECONDS = 3 * 3600.0
 """The longest change of a clock, in seconds."""
+EVERY, AT = "every ", "at "
+"""Before an interval and an instant in the place of a cron expression."""
+LEAST_INTERVAL = 1.0
+"""Seconds between two nominal times, at least."""
 DAY_SECONDS = 86_400
 """The shortest time between two clock changes, in seconds."""
 
@@ -124,26 +123,65 @@ class Timetable:
         return (each.timestamp() for each in CronSim(self._cron, start, reverse=backwards))
 
 
+class Interval:
+    """Nominal times at equal distances: the multiples of ``seconds`` since 1970 in UTC."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def after(self, instant: float) -> float | None:
+        """The first nominal time after ``instant``."""
+        return (math.floor(instant / self._seconds) + 1) * self._seconds
+
+    def last(self, instant: float) -> float | None:
+        """The last nominal time up to ``instant``."""
+        return math.floor(instant / self._seconds) * self._seconds
+
+    def between(self, first: float, until: float) -> Iterator[float]:
+        """The nominal times from ``first``, which is one, up to ``until``."""
+        times = (first + number * self._seconds for number in itertools.count())
+        return itertools.takewhile(lambda each: each <= until, times)
+
+
+class Once:
+    """One nominal time."""
+
+    def __init__(self, at: float) -> None:
+        self._at = at
+
+    def after(self, instant: float) -> float | None:
+        """The nominal time, if it is after ``instant``."""
+        return self._at if self._at > instant else None
+
+    def last(self, instant: float) -> float | None:
+        """The nominal time, if it is no later than ``instant``."""
+        return self._at if self._at <= instant else None
+
+    def between(self, first: float, until: float) -> Iterator[float]:
+        """The nominal time ``first``, if it is no later than ``until``."""
+        return iter([first] if first <= until else [])
+
+
 @lru_cache(maxsize=1_000)
-def timetable(cron: str, timezone: str) -> Timetable:
-    """The timetable of an expression, read once."""
-    return Timetable(cron, timezone)
+def timetable(cron: str, timezone: str) -> Timetable | Interval | Once:
+    """The timetable of an expression, read once. Raises DeclarationError."""
+    table = Timetable("0 0 * * *", timezone) if cron.startswith((EVERY, AT)) else Timetable(cron, timezone)
+    if cron.startswith(EVERY):
+        try:
+            interval = seconds(cron.removeprefix(EVERY), "every")
+        except InvalidDuration as error:
+            raise DeclarationError(str(error)) from None
+        if interval < LEAST_INTERVAL:
+            raise DeclarationError(f"every: expected {LEAST_INTERVAL:g} s or more, found {interval:g} s; use a queue")
+        return Interval(interval)
+    return Once(_instant(cron.removeprefix(AT))) if cron.startswith(AT) else table
 
 
-def due_times(schedule: Schedule, now: float) -> tuple[list[float], float | None]:
-    """The nominal times to fire now, at most 1,000, and the next one to look at after them."""
-    times = timetable(schedule.cron, schedule.timezone)
-    first = schedule.next_at
-    if first is None or first > now:
-        return [], first
-    if schedule.catch_up == "all":
-        due = [instant for instant, _ in zip(times.between(first, now), range(MOST_AT_ONCE), strict=False)]
-        return due, times.after(due[-1])
-    last = max(first, times.last(now) or first)
-    missed = schedule.catch_up == "none" and now - last > LATE_SECONDS
-    return ([] if missed else [last]), times.after(max(last, now) if missed else last)
-
-
-def task_id(name: str, instant: float) -> str:
-    """The id of the task of one nominal time: unique, so that it cannot be fired twice."""
-    return f"{name}@{datetime.fromtimestamp(instant, UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _instant(text: str) -> float:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise DeclarationError(f"at: expected a time such as 2027-01-15T09:00:00Z, found {text!r:.60}; add its offset")
+    return at.timestamp()

@@ -1,0 +1,1 @@
+"""Schedules: their nominal times, and the tasks that they start."""

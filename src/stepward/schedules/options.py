@@ -1,0 +1,34 @@
+"""The options of a schedule that is created at run time."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypedDict
+
+from stepward.durations import Duration
+from stepward.schedules.due import CatchUp, OverlapPolicy
+
+
+class ScheduleOptions(TypedDict, total=False):
+    """The options of ``Client.create_schedule``; exactly one of ``cron``, ``every`` and ``at`` is given."""
+
+    cron: str
+    """Five fields: ``"0 2 * * *"``."""
+    every: Duration
+    """An interval of a second or more; nominal times are its multiples since 1970 in UTC."""
+    at: datetime | str
+    """One time, aware or as ISO 8601 with an offset."""
+    timezone: str
+    """The zone of the cron expression; UTC unless given."""
+    overlap: OverlapPolicy
+    """The policy for a time at which the last task is at work; ``skip`` unless given."""
+    jitter: Duration
+    """The longest delay of a start."""
+    start: datetime | str
+    """The instant from which on nominal times count."""
+    end: datetime | str
+    """The instant up to which nominal times count."""
+    catch_up: CatchUp
+    """The policy for times that were missed in an outage; ``one`` unless given."""
+    priority: int
+    fairness_key: str
