@@ -106,6 +106,13 @@ def test_steps_that_wait_for_an_unserved_agent_are_a_finding(empty: Path, stepwa
     assert wrong == "Agent payments: expected an instance that offers it, found none for 3 steps; start one"
 
 
+def test_a_lease_that_was_just_missed_is_a_warning(empty: Path, stepward: Stepward) -> None:
+    register(instance("scheduler-a", ["good@1", "approval@1"]), lease=-3)
+    result = stepward("check", COLUMNS="300")
+    assert result.exit_code == 0
+    assert "! instance scheduler-a (process 1 on h): expected its lease renewed, found it late by 3s" in result.stdout
+
+
 def test_an_instance_past_its_lease_is_silent_and_serves_nothing(store: Path, stepward: Stepward) -> None:
     register(instance("scheduler-a", ["good@1", "approval@1"]), lease=-120)
     result = stepward("check", COLUMNS="300")

@@ -14,6 +14,9 @@ from stepward.model.records import Instance, Role
 APART_SECONDS = 1.0
 """Hosts whose clocks are kept by NTP differ by much less, and an answer takes a part of a second."""
 
+LATE_SECONDS = 10.0
+"""Seconds, a lease by default, within which a Supervisor declares an instance dead whose lease is over."""
+
 
 class AgentState(StrEnum):
     """Whether an Agent is asked for anything."""
@@ -48,6 +51,11 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
 def is_silent(instance: Instance, now: float) -> bool:
     """Whether its lease is over, and it was not declared dead yet."""
     return instance.alive and instance.expires_at <= now
+
+
+def is_late(instance: Instance, now: float) -> bool:
+    """Whether its lease has been over for so long that a Supervisor should have declared it dead."""
+    return instance.alive and now - instance.expires_at > LATE_SECONDS
 
 
 def is_apart(instance: Instance) -> bool:

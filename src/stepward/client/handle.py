@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from msgspec.structs import replace
+
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.client.submitting.validation import priority as checked_priority
-from stepward.client.wait_warnings import not_ended
+from stepward.client.wait_hindrances import WaitView, lacks_agent, not_ended
+from stepward.client.wait_warnings import LOOK_SECONDS, WaitWarning
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures
@@ -81,8 +84,6 @@ class Unset:
 
 
 UNSET = Unset()
-LOOK_SECONDS = 1.0
-"""Most seconds spent on finding out why a task has not ended in time."""
 
 
 class TaskHandle(Generic[R]):
@@ -101,11 +102,15 @@ class TaskHandle(Generic[R]):
         """Wait for the end and give the workflow's result.
 
         Raises TaskFailed, TaskUndone or TaskCancelled with the recorded cause, TimeoutError after ``timeout``.
+        A wait of several seconds logs a warning if no Scheduler serves the workflow, no Agent offers the operation
+        that is waited for, or the lease of the task's owner is late.
         """
         limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
         try:
             async with asyncio.timeout(limit) as waiting:
-                task = await self._client.wait_for_end(await self._task_uid())
+                uid = await self._task_uid()
+                with WaitWarning(self._view):
+                    task = await self._client.wait_for_end(uid)
         except TimeoutError:
             if limit is None or not waiting.expired():
                 raise
@@ -203,11 +208,15 @@ class TaskHandle(Generic[R]):
     async def _not_ended(self, limit: float) -> TimeoutError:
         try:
             async with asyncio.timeout(LOOK_SECONDS):
-                return not_ended(
-                    self.id, limit, await self._client.record(self.id), await self._client.store.operators.instances()
-                )
+                return not_ended(self.id, limit, await self._view())
         except (StepwardError, TimeoutError):
-            return not_ended(self.id, limit, None, [])
+            return not_ended(self.id, limit, None)
+
+    async def _view(self) -> WaitView:
+        store = self._client.store
+        task = await self._client.record(self.id)
+        view = WaitView(task=task, instances=await store.operators.instances(), now=store.now())
+        return replace(view, steps=await store.client.steps(self.id)) if lacks_agent(view) else view
 
     async def _task_uid(self) -> str:
         if self._uid is None:

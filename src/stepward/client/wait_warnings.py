@@ -1,31 +1,78 @@
-"""Why a task has not ended within the time that a client waited for it."""
+"""Warns, once for each wait, of what keeps a task from ending: a caller learns it long before its timeout."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
 
-from stepward.durations import text
-from stepward.model.records import Instance, Role, Task
-from stepward.model.states import TaskState
+from stepward.client.wait_hindrances import WaitView, hindrance
+from stepward.errors import StepwardError
+
+FIRST_LOOK_SECONDS = 3.0
+"""Seconds of a wait before the first look; each following pause is twice as long."""
+CONFIRM_SECONDS = 2.0
+"""Seconds until a second look confirms what the first one found: a restart or a takeover warns of nothing."""
+LONGEST_PAUSE_SECONDS = 60.0
+LOOK_SECONDS = 1.0
+"""Most seconds of a look."""
+MOST_LOOKS = 4
+"""Most looks of a process at once; a wait that is due beyond that looks after its next pause."""
+LOGGER = logging.getLogger("stepward.client")
 
 
-def not_ended(id: str, seconds: float, task: Task | None, instances: Sequence[Instance]) -> TimeoutError:
-    """The error of a wait that ran out; without a task its record could not be read."""
-    found = ("no end", "give it more time") if task is None else _found(task, instances)
-    return TimeoutError(f"task {id}: expected its end within {text(seconds)}, found {found[0]}; {found[1]}")
+class WaitWarning:
+    """A context around one wait; nothing is read before the first look is due."""
 
+    looking = 0
+    """Looks of this process that are in progress."""
 
-def _found(task: Task, instances: Sequence[Instance]) -> tuple[str, str]:
-    """What the task is at, and what helps."""
-    served = f"{task.workflow}@{task.version}"
-    schedulers = [each for each in instances if each.alive and each.role is Role.SCHEDULER]
-    if not any(served in each.serves for each in schedulers):
-        others = (
-            f"{len(schedulers)} live Schedulers, none of which serves {served}" if schedulers else "no live Scheduler"
-        )
-        return f"it {task.state} and {others}", "run the application: async with app.running(), or stepward run APP"
-    if task.state is TaskState.SUSPENDED:
-        return "it suspended", f"resume it, or look at it: stepward show {task.id}"
-    if task.waits_for is not None:
-        return f"it {task.state} for {task.waits_for}", f"give it more time, or look at it: stepward show {task.id}"
-    return f"it {task.state}", f"give it more time, or look at it: stepward show {task.id}"
+    def __init__(self, view: Callable[[], Awaitable[WaitView]]) -> None:
+        self._view = view
+        self._pause = FIRST_LOOK_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        self._look: asyncio.Task[None] | None = None
+        self._suspected: str | None = None
+        """The kind of hindrance that the last look found."""
+
+    def __enter__(self) -> None:
+        self._wait(self._pause)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._look is not None:
+            self._look.cancel()
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._due)
+
+    def _wait_longer(self) -> None:
+        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        self._wait(self._pause)
+
+    def _due(self) -> None:
+        if WaitWarning.looking >= MOST_LOOKS:
+            self._wait_longer()
+        else:
+            self._look = asyncio.get_running_loop().create_task(self._warn())
+
+    async def _warn(self) -> None:
+        found = None
+        WaitWarning.looking += 1
+        try:
+            with contextlib.suppress(StepwardError, TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    view = await self._view()
+                found = hindrance(view)
+        finally:
+            WaitWarning.looking -= 1
+        if found is None:
+            self._suspected = None
+            self._wait_longer()
+        elif found.kind != self._suspected:
+            self._suspected = found.kind
+            self._wait(CONFIRM_SECONDS)
+        else:
+            LOGGER.warning("task %s: expected it to continue, found %s; %s", view.task.id, found.found, found.remedy)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stepward.client import AgentStatus, Client, session_of
-from stepward.client.agents import AgentState, is_silent
+from stepward.client.agents import AgentState, is_late, is_silent
 from stepward.model.records import Alert, Instance, Role, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskSearch
@@ -55,13 +55,23 @@ def unserved_agents(agents: Iterable[AgentStatus]) -> list[str]:
 
 
 def silent_instances(instances: Iterable[Instance], now: float) -> list[str]:
-    """A line for each instance whose lease is over and that was not declared dead."""
+    """A line for each instance that should have been declared dead, because its lease has been over for long."""
     return [
         f"instance {instance.id} (process {instance.pid} on {instance.host}): expected its lease renewed, "
         f"found it silent since {span(now - instance.expires_at)}, and no Supervisor that has declared it dead; "
         "see whether both run"
         for instance in instances
-        if is_silent(instance, now)
+        if is_late(instance, now)
+    ]
+
+
+def late_leases(instances: Iterable[Instance], now: float) -> list[str]:
+    """A line for each instance whose lease is just over: it renews it, or is declared dead in a moment."""
+    return [
+        f"instance {instance.id} (process {instance.pid} on {instance.host}): expected its lease renewed, "
+        f"found it late by {span(now - instance.expires_at)}; look again"
+        for instance in instances
+        if is_silent(instance, now) and not is_late(instance, now)
     ]
 
 

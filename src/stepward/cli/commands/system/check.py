@@ -19,7 +19,7 @@ from stepward.cli.output.json_output import plain, print_json
 from stepward.cli.output.screen import print_table, screen
 from stepward.cli.output.table import Cell, Column
 from stepward.client import session_of
-from stepward.client.agents import APART_SECONDS, is_apart, is_silent
+from stepward.client.agents import APART_SECONDS, is_apart, is_late
 from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.observers.sinks import sinks_of
@@ -92,7 +92,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
     found = inspect(settings.store)
     async with operator_client(settings) as client:
         instances, now = await client.instances(), session_of(client).store.now()
-        at_work = [each for each in instances if each.alive and not is_silent(each, now)]
+        at_work = [each for each in instances if each.alive and not is_late(each, now)]
         tasks = await standstill.live_tasks(client)
         problems = [
             *standstill.silent_instances(instances, now),
@@ -116,6 +116,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             problems=problems,
             warnings=[
                 *standstill.missing_supervisor(tasks, at_work),
+                *standstill.late_leases(instances, now),
                 *([] if found is None else server.warnings(found, settings, instances)),
                 *_stuck(at_work),
                 *_apart(at_work),
