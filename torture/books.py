@@ -15,8 +15,8 @@ from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from torture.application.ledger import LedgerCall, LedgerEntry
 from torture.application.load import Load
 from torture.faults.foreign_store import Trespass
-from torture.faults.intruder import STOLEN, Intrusion
 from torture.faults.migrations import Migration, Standing
+from torture.faults.misbehaving_login import STOLEN, Intrusion
 from torture.faults.snapshots import Snapshot
 from torture.servers.cluster import SCHEMA, PostgresPair
 

@@ -20,10 +20,10 @@ from torture.books import Records
 from torture.faults.clock_faults import ClockFaults
 from torture.faults.faults import TortureFaults
 from torture.faults.foreign_store import Trespassers
-from torture.faults.intruder import Intruder
 from torture.faults.migrations import Migrations
+from torture.faults.misbehaving_login import Intruder
+from torture.faults.schema_versions import BEFORE, NEWEST, Known
 from torture.faults.snapshots import Snapshots
-from torture.faults.versions import BEFORE, NEWEST, Known
 from torture.servers.broker import TorturedBroker, brokering
 from torture.servers.cluster import PostgresPair
 

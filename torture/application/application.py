@@ -22,7 +22,7 @@ from stepward import (
     workflow,
 )
 from stepward.workflow.definition import Workflow
-from torture.faults.versions import know
+from torture.faults.schema_versions import know
 from torture.servers.clocks import mend_sleep
 
 NAME = "torture"

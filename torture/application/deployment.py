@@ -17,7 +17,7 @@ from torture.application.keeper import ProcessKeeper
 from torture.application.load import Load
 from torture.books import Records, gather, next_nominal
 from torture.faults.migrations import standing
-from torture.faults.versions import VARIABLE, Known
+from torture.faults.schema_versions import VARIABLE, Known
 from torture.faults.witness import Witness
 from torture.oracle import judge
 from torture.servers.broker import TorturedBroker

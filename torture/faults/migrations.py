@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from servers.keeper.process import ROOT
 from torture.faults.faults import Chaos, TortureFaults
+from torture.faults.schema_versions import Known
 from torture.faults.snapshots import Snapshots
-from torture.faults.versions import Known
 from torture.servers.cluster import SCHEMA, PostgresPair
 
 COMMAND = ("-m", "stepward", "migrate", "torture.application.application:app")

@@ -10,8 +10,8 @@ from torture.oracle.effects import effects
 from torture.oracle.ends import ends
 from torture.oracle.events import events
 from torture.oracle.history import history
-from torture.oracle.intrusions import intrusions
 from torture.oracle.migrations import migrations
+from torture.oracle.misbehaving_login import intrusions
 from torture.oracle.separation import apart
 from torture.oracle.snapshots import snapshots
 
