@@ -183,7 +183,7 @@ async def test_a_world_writable_folder_is_refused(file: Path) -> None:
     folder.chmod(0o777)
     error = await refusal(sqlite(file))
     assert isinstance(error, StoreUnusable)
-    assert f"found {folder}, where everybody may; run chmod o-w on it" in str(error)
+    assert f"found {folder}, where all users may; run chmod o-w on it" in str(error)
     folder.chmod(0o1777)
     store = await opened(file)
     await store.close()

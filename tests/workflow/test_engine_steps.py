@@ -177,7 +177,7 @@ def test_a_cancelled_error_without_cause_is_a_bug() -> None:
     async def cancelled() -> None:
         raise asyncio.CancelledError
 
-    assert "which nobody cancelled" in Play(cancelled).error["message"]
+    assert "which was not cancelled" in Play(cancelled).error["message"]
 
 
 def test_a_result_that_is_no_json_is_a_bug_in_one_line() -> None:

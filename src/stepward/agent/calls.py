@@ -27,7 +27,7 @@ from stepward.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 
 LAST_WAIT = 1.0
-STOPPED = "stopped, because nobody waits for the step any more"
+STOPPED = "stopped, because the step's outcome is no longer needed"
 WELL = frozenset({Outcome.COMPLETED, Outcome.DEFERRED})
 
 

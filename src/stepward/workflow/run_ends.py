@@ -40,7 +40,7 @@ def raised(error: BaseException, workflow: str, failures: FailureConverter) -> C
     if isinstance(error, asyncio.CancelledError):
         return failed(
             "CancelledError",
-            f"{workflow}: a CancelledError left the workflow, which nobody cancelled; catch it",
+            f"{workflow}: a CancelledError left the workflow, which was not cancelled; catch it",
         )
     bug = next(leaf for leaf in leaves if not isinstance(leaf, StepFailed))
     place = failures.place(error) | {name: at for name, at in failures.place(bug).items() if name == "at"}

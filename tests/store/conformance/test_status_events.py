@@ -70,7 +70,7 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
     late = Change(task=task.uid, inserts=[step(task)], telling=Telling(QUEUE, count, [b"late"]))
-    assert "somebody else told" in (await apply(store, late))[task.uid]
+    assert "another process has reported on" in (await apply(store, late))[task.uid]
     assert (await standing(store), (await read(store, task)).events) == (before, 2)
     assert await store.client.steps(task.id) == []
 
@@ -79,7 +79,7 @@ async def test_an_end_without_the_tasks_event_count_is_not_reported(world: World
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
     end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), telling=Telling(QUEUE, 1, [b"end"]))
-    assert "somebody else told" in (await apply(store, end))[task.uid]
+    assert "another process has reported on" in (await apply(store, end))[task.uid]
     assert (await standing(store), await read(store, task)) == (before, task)
 
 

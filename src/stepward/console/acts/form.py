@@ -14,7 +14,7 @@ from stepward.http.access.principals import Principal
 from stepward.http.problems import HttpRefusal
 from stepward.payload import check_size
 
-STALE = "the page showed another state than there is now: somebody or something was faster; look again, then decide"
+STALE = "the state has changed since the page was shown: another act or process was faster; look again, then decide"
 
 
 class SentForm:

@@ -38,7 +38,9 @@ async def alert_act(request: PageRequest, client: RequestClient, console: Shared
     missed = [number for number in numbers if not await client.acknowledge(number)]
     console.forget()
     if missed:
-        raise HttpRefusal(409, f"alert {missed[0]}: expected an open one, found none such; somebody was faster")
+        raise HttpRefusal(
+            409, f"alert {missed[0]}: expected an open one, found none such; it was acknowledged meanwhile"
+        )
     return _back(request, "/alerts", "acknowledge")
 
 
@@ -51,7 +53,9 @@ async def schedule_act(request: PageRequest, client: RequestClient, console: Sha
         form.check_typed(name)
         await unscoped.remove_schedule(name)
     elif not await (unscoped.pause_schedule if verb == "pause" else unscoped.resume_schedule)(name):
-        raise HttpRefusal(409, f"schedule {name[:100]}: somebody was faster; look again, then decide")
+        raise HttpRefusal(
+            409, f"schedule {name[:100]}: it has changed since the page was shown; look again, then decide"
+        )
     return _back(request, "/schedules", f"{verb if verb in ('pause', 'remove') else 'resume'}_schedule")
 
 
@@ -68,7 +72,10 @@ async def dead_letter_act(request: PageRequest, client: RequestClient, console: 
     console.forget()
     missed = sorted(set(numbers) - set(found))
     if missed:
-        raise HttpRefusal(409, f"dead letter {missed[0]}: expected one in store, found none such; somebody was faster")
+        raise HttpRefusal(
+            409,
+            f"dead letter {missed[0]}: expected one in the store, found none; it was put back or discarded meanwhile",
+        )
     return _back(request, "/dead-letters", "discard" if verb == "discard" else "put_back")
 
 

@@ -10,7 +10,7 @@
   let timer = 0;
   let mayAt = 0;
 
-  // Times: told by the store's clock, so that a browser whose clock is wrong shows no nonsense.
+  // Times: by the store's clock, so that a browser whose clock is wrong shows no nonsense.
   const UNITS = [[31536000, "y"], [86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
   function span(seconds) {
     for (const [size, unit] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)}${unit}`;
@@ -25,7 +25,7 @@
     }
   }
 
-  // Live: parts are exchanged in place, unless somebody is in one of them; new rows wait until they are asked for.
+  // Live: parts are exchanged in place, unless the focus is in one of them; new rows wait until they are asked for.
   function refreshSoon() {
     if (timer) return;
     timer = setTimeout(() => {

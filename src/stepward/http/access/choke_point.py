@@ -164,7 +164,7 @@ def authorize(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRoute
     """Checks that the principal has the permission that the route declares. Raises HttpRefusal (401 or 403)."""
     needed = handler.opt.get("permission")
     if not isinstance(needed, Permission):
-        raise HttpRefusal(403, "this route declares no permission, and is for nobody")
+        raise HttpRefusal(403, "this route declares no permission, so no principal may use it")
     principal: Principal | None = connection.scope.get("user")
     if needed is Permission.PUBLIC:
         return

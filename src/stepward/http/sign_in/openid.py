@@ -53,7 +53,7 @@ class OpenIdSettings(Struct, frozen=True, kw_only=True):
         if not (place.scheme == "https" and place.hostname) and not is_local:
             raise SettingsError(f"--oidc-issuer: expected an https:// address, found {self.issuer[:100]!r}; correct it")
         if not self.roles:
-            raise SettingsError("--oidc-role: expected at least one VALUE=ROLE, found none; nobody could sign in")
+            raise SettingsError("--oidc-role: expected at least one VALUE=ROLE, found none; no one could sign in")
 
 
 class SignedIn(Struct, frozen=True):

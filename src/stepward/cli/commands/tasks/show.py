@@ -153,7 +153,7 @@ def _lines(record: Task, status: TaskStatus, parent: str | None, now: float, att
 
 
 def _circumstances(record: Task, status: TaskStatus, parent: str | None, now: float, attempts: int) -> ShownLines:
-    lines: ShownLines = [("locked by", status.locked_by or "nobody")]
+    lines: ShownLines = [("locked by", status.locked_by or "no Scheduler")]
     if status.complete_by is not None:
         lines.append(("complete by", full(status.complete_by, now)))
     if status.deadline is not None:

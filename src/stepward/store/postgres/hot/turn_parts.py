@@ -101,7 +101,7 @@ def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
     moves = sorted((*move_values(c.task, c.move), *_counts(c.telling)) for c in known if c.move)
     touched = sorted((c for c in known if c.move is None and (c.telling or c.complete_by)), key=lambda c: c.task)
     touches = [(c.task, *_counts(c.telling), c.complete_by) for c in touched]
-    parts = _part("move_task", moves, f"{NOT_AS_READ}, or somebody else told of it since")
+    parts = _part("move_task", moves, f"{NOT_AS_READ}, or another process has reported on it since")
     for part in parts:
         part.values.append(instance)
     return parts + _part("touch_task", touches, TOLD_BY_OTHERS)

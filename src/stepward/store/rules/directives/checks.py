@@ -174,7 +174,7 @@ def check_later(task: Task, directive: Directive, step: Step, acted: Sequence[St
     if acted and directive.later is None:
         names = ", ".join(each.key for each in acted)
         raise IllegalTransition(
-            f"{directive.verb} of step {step.key} of task {task.id}: expected nothing done after its failure was told, "
+            f"{directive.verb} of step {step.key} of task {task.id}: expected no steps after its delivered failure, "
             f"found {names}, which would be set aside; say whether to undo that first (later=undo) or keep it "
             "(later=keep)"
         )

@@ -141,7 +141,7 @@ def _over(step: Step) -> tuple[RefusalReason, str]:
     if step.state is StepState.UNDONE:
         return RefusalReason.UNDONE, "it undone; nothing goes forward any more"
     if step.state in NOBODY_WAITS:
-        return RefusalReason.OVER, f"it {step.state}: nobody waits for it any more"
+        return RefusalReason.OVER, f"it {step.state}: its outcome is no longer needed"
     if step.state is StepState.FAILED and _has_expired(step):
         return RefusalReason.LATE, "that it ran out of time and failed; its tokens are worth nothing any more"
     return RefusalReason.USED, f"it {step.state} already; a token is good once"

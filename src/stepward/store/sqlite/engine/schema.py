@@ -50,7 +50,7 @@ def _check_rights(path: str, folder: Path, file: int) -> None:
         raise StoreUnusable(f"store {path}: expected a plain file, found a pipe or a device; name another file")
     if found.st_mode & stat.S_IWOTH:
         raise StoreUnusable(
-            f"store {path}: expected a file that only its owner and group may write, found one that everybody may; "
+            f"store {path}: expected a file that only its owner and group may write, found one that all users may; "
             "run chmod o-w on it"
         )
     around = folder.stat()
@@ -58,7 +58,7 @@ def _check_rights(path: str, folder: Path, file: int) -> None:
     if around.st_mode & stat.S_IWOTH and not (is_sticky and found.st_uid in (os.geteuid(), 0)):
         raise StoreUnusable(
             f"store {path}: expected a folder in which only its owner and group may write, found {folder}, where "
-            "everybody may; run chmod o-w on it, or put the store elsewhere"
+            "all users may; run chmod o-w on it, or put the store elsewhere"
         )
 
 
