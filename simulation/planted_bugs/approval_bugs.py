@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from simulation.planted_bugs.planting import bug, put, reword
-from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.store.rules.steps import completions as rulings
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.verbs.readers import completions

@@ -26,7 +26,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.incoming import Incoming
-from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
 from stepward.store.sqlite.engine.connection import BEGIN_WRITE

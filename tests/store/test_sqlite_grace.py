@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.model.records import Instance, Role
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.engine.connection import Connection
-from stepward.store.verbs import grace
+from stepward.store.verbs.instances import grace
 from tests.store.conformance.world import HandClock
 
 LEASE = 10.0

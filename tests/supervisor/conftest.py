@@ -16,7 +16,7 @@ from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor
-from stepward.supervisor.archive import Archive
+from stepward.supervisor.archives.archive import Archive
 from tests.supervisor.fake_store import FakeStore
 
 

@@ -18,8 +18,8 @@ from stepward.model.records import InboxRow, Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Outlived, RetentionStore, SignalSeen, Store
 from stepward.store.sqlite import SqliteStore
-from stepward.supervisor.archive import FolderArchive
-from stepward.supervisor.archive_reader import PIECE_BYTES, pieces
+from stepward.supervisor.archives.archive import FolderArchive
+from stepward.supervisor.archives.archive_reader import PIECE_BYTES, pieces
 from stepward.supervisor.retention import purging
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, scheduler, step
 

@@ -8,7 +8,7 @@ from typing import Any
 from stepward.errors import InvalidPayload
 from stepward.workflow.definition import workflow
 from stepward.workflow.functions import wait_for
-from stepward.workflow.signals import Signal, Signals, Wait
+from stepward.workflow.waits.signals import Signal, Signals, Wait
 from tests.workflow.declared import charge
 from tests.workflow.play import Play
 

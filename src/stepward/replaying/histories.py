@@ -10,7 +10,7 @@ from stepward.client import Client, session_of
 from stepward.errors import TaskNotFound
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
-from stepward.supervisor.archived_tasks import archived_tasks
+from stepward.supervisor.archives.archived_tasks import archived_tasks
 
 TaskHistory = tuple[Task, list[Step]]
 

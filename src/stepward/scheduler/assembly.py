@@ -21,11 +21,11 @@ from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.closing import Closing
-from stepward.scheduler.tasks.former_runs import FormerRuns
 from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.incoming import Incoming
-from stepward.scheduler.tasks.loading import TaskLoader
-from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.records.former_runs import FormerRuns
+from stepward.scheduler.tasks.records.loading import TaskLoader
+from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead

@@ -9,7 +9,7 @@ from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.preemption import overtaken, overtakers
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
-from stepward.scheduler.tasks.loading import TaskLoader
+from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Least
 

@@ -14,10 +14,10 @@ from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.former_runs import TRIMS
 from stepward.scheduler.tasks.inbox import Inbox
-from stepward.scheduler.tasks.loading import TaskLoader
-from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.records.former_runs import TRIMS
+from stepward.scheduler.tasks.records.loading import TaskLoader
+from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Submitted
 from stepward.workflow.registry import Registry

@@ -16,7 +16,7 @@ from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import OldRecords, Outlived, PruningStore, Purged, RetentionStore, SupervisorStore
-from stepward.supervisor.archive import Archive
+from stepward.supervisor.archives.archive import Archive
 
 BATCH = 500
 TRIES = 3

@@ -18,7 +18,7 @@ from stepward.policies import grown
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
-from stepward.supervisor.archive import Archive, folder_archive
+from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.checks import checks_of
 from stepward.supervisor.due_schedules import DueSchedules

@@ -26,7 +26,7 @@ from stepward.workflow.recorded_values import set_out
 from stepward.workflow.replay.run_replay import RunReplay
 from stepward.workflow.run import Run
 from stepward.workflow.run_ends import failed, raised, returned, step_failed
-from stepward.workflow.signals import Signal
+from stepward.workflow.waits.signals import Signal
 
 MAX_STEPS = 50_000
 PLAIN_FAILURES = FailureConverter()

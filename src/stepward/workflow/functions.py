@@ -21,7 +21,7 @@ from stepward.workflow.control import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.run import Run
-from stepward.workflow.signal_waits import wait_for_signal
+from stepward.workflow.waits.signal_waits import wait_for_signal
 
 T = TypeVar("T")
 LOGGER = "stepward.workflow"

@@ -23,8 +23,8 @@ from stepward.workflow.replay.divergence import Divergence
 from stepward.workflow.replay.recordings import CommandTarget
 from stepward.workflow.replay.run_replay import RunReplay
 from stepward.workflow.run_ends import failed, how_ended, raised
-from stepward.workflow.signals import Signals
-from stepward.workflow.timers import Timers
+from stepward.workflow.waits.signals import Signals
+from stepward.workflow.waits.timers import Timers
 
 LOCAL = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 REMEDY = "serve the code that fits the record; changed code needs patched(…) or a new version"

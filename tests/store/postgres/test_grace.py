@@ -10,8 +10,8 @@ import pytest
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.verbs import grace
-from stepward.store.verbs.leadership import Leadership
+from stepward.store.verbs.instances import grace
+from stepward.store.verbs.instances.leadership import Leadership
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database, SchemaPlace
 

@@ -10,7 +10,7 @@ from itertools import islice
 from stepward.model.messages.requests import Reply
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
-from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.settings import Settings
 
 EVICTED_AT_ONCE = 1000

@@ -16,10 +16,11 @@ from stepward.model.tasks.attributes import SET_ATTRIBUTES
 from stepward.model.tasks.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
-from stepward.scheduler.tasks import child_tasks, record
+from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.records import record
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Post, StepMove

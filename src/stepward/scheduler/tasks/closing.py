@@ -9,9 +9,9 @@ from stepward.model.tasks.complete_by import is_too_far, latest_end, nearest, of
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
-from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
+from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.contract import Change

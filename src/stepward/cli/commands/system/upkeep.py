@@ -23,7 +23,7 @@ from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity
 from stepward.store.opening import identify, missing
-from stepward.supervisor.archive import folder_archive
+from stepward.supervisor.archives.archive import folder_archive
 from stepward.supervisor.retention import pruning, purging
 from stepward.views.printable import clean
 

@@ -6,7 +6,7 @@ import click
 
 from stepward.cli.input.operator_store import with_client
 from stepward.client import Client, session_of
-from stepward.supervisor.archived_tasks import history_line
+from stepward.supervisor.archives.archived_tasks import history_line
 
 
 @click.command("history")

@@ -26,19 +26,10 @@ from stepward.store.contract import (
 )
 from stepward.store.rules.audit import audits
 from stepward.store.search.conditions import Condition
-from stepward.store.verbs import (
-    agents,
-    changes,
-    credentials,
-    dead_letters,
-    gauges,
-    journal,
-    overview,
-    pruning,
-    recurring,
-)
+from stepward.store.verbs import agents, changes, credentials, dead_letters, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.figures import gauges, overview
 from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.batches import BatchVerbs
 from stepward.store.verbs.readers.search import counted_tasks, found_tasks

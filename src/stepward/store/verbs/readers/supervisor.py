@@ -32,8 +32,8 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.dead_letters import forget_expired
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.grace import Grace
-from stepward.store.verbs.leadership import Leadership
+from stepward.store.verbs.instances.grace import Grace
+from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, report_sinks
 from stepward.store.verbs.readers.search import found_tasks

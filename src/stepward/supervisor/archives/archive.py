@@ -20,8 +20,8 @@ from typing import Protocol
 
 from stepward.errors import ArchiveUnavailable
 from stepward.store.contract import OldRecords, Outlived, RetentionStore
-from stepward.supervisor.archive_format import ArchiveLines, record_lines
-from stepward.supervisor.archive_reader import pieces
+from stepward.supervisor.archives.archive_format import ArchiveLines, record_lines
+from stepward.supervisor.archives.archive_reader import pieces
 
 ENDING = ".jsonl.gz"
 UNFINISHED = ".part"

@@ -9,7 +9,7 @@ from stepward.model.states import StepKind
 from stepward.payload import NULL
 from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.run import Run
-from stepward.workflow.signals import Wait
+from stepward.workflow.waits.signals import Wait
 
 
 async def wait_for_signal(run: Run, name: str, timeout: float | None) -> bytes:

@@ -17,10 +17,10 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.inbox import Inbox, readable
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.replay_check import ReplayCheck
+from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
+from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.settings import Settings

@@ -1,0 +1,1 @@
+"""Records of tasks: loaded into memory where they end, replayed, and deleted with former runs."""

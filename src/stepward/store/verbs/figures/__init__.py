@@ -1,0 +1,1 @@
+"""Figures over the whole store, for metrics and overviews."""

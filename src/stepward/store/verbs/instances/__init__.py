@@ -1,0 +1,1 @@
+"""Leases of instances, the lead among Supervisors, and grace after an outage."""

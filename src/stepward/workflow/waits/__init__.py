@@ -1,0 +1,1 @@
+"""What a run waits for beside steps: signals and timers."""
