@@ -280,7 +280,7 @@ class App:
             transport=transport,
             hints=hints,
             endings=endings,
-            sinks=sinks_of(settings, self.name),
+            sinks=sinks_of(settings, self.name, queues),
             failures=self._failures,
             codec=codec,
         )

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from stepward.events import AlertSink
 from stepward.model.alert_routing import route_of
+from stepward.observers.apprise_sink import AppriseSink
 from stepward.observers.logs import LogSink
+from stepward.observers.queue_sink import QueueSink
 from stepward.observers.webhook import WebhookSink
 from stepward.observers.withholding import WithholdingSink
 from stepward.settings import Settings
 from stepward.sink_settings import SinkSettings, SinkType
+from stepward.transport.queues.contract import AppQueues
 
 LOG = SinkSettings(name="log", type=SinkType.LOG)
 
 
-def sinks_of(settings: Settings, app: str = "") -> list[AlertSink]:
+def sinks_of(settings: Settings, app: str = "", queues: AppQueues | None = None) -> list[AlertSink]:
     """The log, the webhook of ``webhook_url``, and the sinks of ``alert_sinks``, one of which may replace the log.
 
-    Raises SettingsError for an invalid receiver or secret.
+    ``queues`` are those of the application, for sinks that are queues. Raises SettingsError for an invalid receiver or
+    secret.
     """
     declared = settings.alert_sinks or ()
     wanted = declared if any(each.name == LOG.name for each in declared) else (LOG, *declared)
-    sinks = [_sink(each, settings, app) for each in (*wanted, *_webhook(settings))]
+    sinks = [_sink(each, settings, app, queues) for each in (*wanted, *_webhook(settings))]
     return sinks if settings.encryption is None else [WithholdingSink(sink) for sink in sinks]
 
 
@@ -38,16 +42,20 @@ def _webhook(settings: Settings) -> list[SinkSettings]:
     ]
 
 
-def _sink(declared: SinkSettings, settings: Settings, app: str) -> AlertSink:
-    route = route_of(declared)
+def _sink(declared: SinkSettings, settings: Settings, app: str, queues: AppQueues | None) -> AlertSink:
+    route, name, console_url = route_of(declared), declared.name, settings.console_url
+    if declared.type is SinkType.QUEUE:
+        return QueueSink(declared.queue or "", queues, app=app, name=name, route=route, console_url=console_url)
+    if declared.type is SinkType.APPRISE:
+        return AppriseSink(declared.url or "", app=app, name=name, route=route, console_url=console_url)
     if declared.type is SinkType.WEBHOOK:
         return WebhookSink(
             declared.url or "",
             declared.secret or "",
-            name=declared.name,
+            name=name,
             route=route,
             source=f"/stepward/{app}" if app else "/stepward",
-            console_url=settings.console_url,
+            console_url=console_url,
             private_hosts=declared.private_hosts,
         )
-    return LogSink(name=declared.name, route=route, console_url=settings.console_url)
+    return LogSink(name=name, route=route, console_url=console_url)
