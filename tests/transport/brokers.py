@@ -14,6 +14,7 @@ import nats as client
 from nats.js.errors import NotFoundError
 
 from servers import nats, rabbitmq
+from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.model.messages.seal import Seal
@@ -21,6 +22,7 @@ from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.opening import open_broker
 from tests.transport.messages import SEAL
+from tests.transport.rabbitmq.documented import definitions
 
 _numbers = itertools.count(1)
 
@@ -32,7 +34,7 @@ class Servers:
         self._stack = ExitStack()
         self._node: nats.NatsNode | None = None
         self._cluster: nats.NatsCluster | None = None
-        self._rabbitmq: rabbitmq.RabbitServer | None = None
+        self._rabbitmq: RabbitServer | None = None
         atexit.register(self._stack.close)
 
     def nats(self) -> str:
@@ -49,9 +51,19 @@ class Servers:
 
     def rabbitmq(self) -> str:
         """The address of a RabbitMQ server, at which one can look on."""
+        return self.rabbitmq_server().address
+
+    def rabbitmq_server(self) -> RabbitServer:
+        """That server: who stops it starts it again. It has the documented users, each with its name as password."""
         if self._rabbitmq is None:
-            self._rabbitmq = self._stack.enter_context(rabbitmq.running(is_traced=True))
-        return self._rabbitmq.address
+            self._rabbitmq = self._stack.enter_context(
+                rabbitmq.running(
+                    is_traced=True,
+                    settings="load_definitions = {folder}/definitions.json\n",
+                    files={"definitions.json": definitions()},
+                )
+            )
+        return self._rabbitmq
 
 
 SERVERS = Servers()

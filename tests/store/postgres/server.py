@@ -7,6 +7,9 @@ import atexit
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from servers import postgres
 from servers.postgres import versions
@@ -47,6 +50,7 @@ class Server(postgres.Server):
     def __init__(self, programs: Path, folder: Path, settings: Mapping[str, str]) -> None:
         super().__init__(programs, folder, settings)
         self._shared: set[str] = set()
+        self._sessions: dict[str, psycopg.Connection[tuple[Any, ...]]] = {}
 
     async def create(self, template: str = "template1") -> str:
         """A new database; its name."""
@@ -60,8 +64,26 @@ class Server(postgres.Server):
         if name not in self._shared:
             await self.execute(f"create database {name}")
             self._shared.add(name)
-        await self.execute(EMPTY, name)
+        try:
+            self._session(name).execute(EMPTY)
+        except psycopg.OperationalError:
+            # A test ended all sessions, or the server.
+            self._sessions.pop(name).close()
+            self._session(name).execute(EMPTY)
         return name
+
+    def stop(self, *, immediate: bool = False) -> None:
+        """Shut down, and let the own sessions go."""
+        for session in self._sessions.values():
+            session.close()
+        self._sessions.clear()
+        super().stop(immediate=immediate)
+
+    def _session(self, name: str) -> psycopg.Connection[tuple[Any, ...]]:
+        """A session that stays: in a new one, what empties a database is planned anew, which takes most of the time."""
+        if name not in self._sessions:
+            self._sessions[name] = psycopg.connect(self.address(name), autocommit=True)
+        return self._sessions[name]
 
     async def drop(self, name: str) -> None:
         await self.execute(f"drop database if exists {name} with (force)")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -20,61 +19,23 @@ from servers import rabbitmq
 from stepward import Agent, App, workflow
 from stepward.client import session_of
 from stepward.errors import QueueRefused, SettingsError, TransportError
-from tests.programs import program
 from tests.transport.brokers import brokered
 from tests.transport.messages import reply, request
 
 pytestmark = pytest.mark.servers
 
-PAGE = Path(__file__).parents[3] / "docs" / "deployment.md"
-SEVERAL_KINDS = (r"^stepward\.shop\..*", r"^(stepward\.shop\..*|amq\.default)$", r"^stepward\.shop\..*")
-"""For a process that runs more than one kind."""
 MAIL, OWN = "stepward.shop.agents.mail", "stepward.shop.agents.payments"
-
-
-def documented() -> dict[str, tuple[str, str, str]]:
-    """By user, what it may configure, write and read."""
-    found = re.findall(r"rabbitmqctl set_permissions -p shop (\w+) '(.*?)' '(.*?)' '(.*?)'", PAGE.read_text())
-    assert len(found) == 4
-    return {user: (configure, write, read) for user, configure, write, read in found}
-
-
-def documented_topics() -> list[tuple[str, str, str, str]]:
-    """The user, the exchange, and the routing keys that it may write and read."""
-    found = re.findall(r"rabbitmqctl set_topic_permissions -p shop (\w+) (\S+) '(.*?)' '(.*?)'", PAGE.read_text())
-    assert len(found) == 1
-    return [(user, exchange, write, read) for user, exchange, write, read in found]
-
-
-def definitions() -> str:
-    """Those users, each with its name as the password."""
-    rights = {"guest": (".*", ".*", ".*"), "shop": SEVERAL_KINDS, **documented()}
-    users = [{"name": user, "password_hash": rabbitmq.password_hash(user), "tags": ""} for user in rights]
-    permissions = [
-        {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
-        for user, (configure, write, read) in rights.items()
-    ]
-    topics = [
-        {"user": user, "vhost": "/", "exchange": exchange, "write": write, "read": read}
-        for user, exchange, write, read in documented_topics()
-    ]
-    return json.dumps(
-        {"users": users, "vhosts": [{"name": "/"}], "permissions": permissions, "topic_permissions": topics}
-    )
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[rabbitmq.RabbitServer]:
-    program("rabbitmq-server", "rabbitmq-server")
-    settings = "load_definitions = {folder}/definitions.json\n"
-    with rabbitmq.running(settings=settings, files={"definitions.json": definitions()}) as server:
-        yield server
 
 
 @pytest.fixture
 async def guarded(server: rabbitmq.RabbitServer) -> AsyncIterator[rabbitmq.RabbitServer]:
     """The server, on which no store has the application's name yet."""
+    await _forget_the_store(server)
     yield server
+    await _forget_the_store(server)
+
+
+async def _forget_the_store(server: rabbitmq.RabbitServer) -> None:
     async with channel_of(server, "guest") as channel:
         await channel.exchange_delete("stepward.shop.store")
 
@@ -191,6 +152,8 @@ async def test_a_reply_to_a_scheduler_that_has_ended_reaches_the_next(guarded: r
             await agent.publish("replies.dead", [reply("second")])
             await transport.adopt(["replies.dead"], "replies.heir")
             taken = await transport.take("replies.heir", 2, 10.0)
+            while len(taken) < 2:
+                taken += await transport.take("replies.heir", 2 - len(taken), 10.0)
             assert {each.message.task for each in taken} == {"first", "second"}
             await agent.publish("replies.dead", [reply("late")])
         await transport.settle("replies.heir", taken)
