@@ -124,3 +124,16 @@ async def test_acts_on_many_are_shown_first_and_confirmed_by_their_number(
     for id in ("order-1", "order-2"):
         with pytest.raises(Exception, match="undone"):
             await client.task(id).result(timeout=30)
+
+
+async def test_what_cannot_be_taken_back_needs_an_admin_on_pages_too(
+    remote: httpx.AsyncClient, client: Client, signed_in: SignedIn
+) -> None:
+    operator, admin = await signed_in("operator"), await signed_in("admin")
+    for path, data in (
+        ("/schedules/act", {"verb": "remove", "name": "nightly", "typed": "nightly"}),
+        ("/dead-letters/act", {"verb": "discard", "ids": "1", "typed": "1"}),
+    ):
+        refused = await remote.post(path, headers=operator, data=data)
+        assert refused.status_code == 403 and "permission administer" in refused.text, path
+        assert (await remote.post(path, headers=admin, data=data)).status_code in (404, 409), path

@@ -10,6 +10,7 @@ from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
+from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
@@ -50,6 +51,7 @@ async def schedule_act(request: PageRequest, client: RequestClient, console: Sha
     form = await sent_form(request, console.guard, client.principal)
     name, verb, unscoped = form.text("name"), form.text("verb"), client.unscoped
     if verb == "remove":
+        _check_administers(client)
         form.check_typed(name)
         await unscoped.remove_schedule(name)
     elif not await (unscoped.pause_schedule if verb == "pause" else unscoped.resume_schedule)(name):
@@ -65,6 +67,7 @@ async def dead_letter_act(request: PageRequest, client: RequestClient, console: 
     form = await sent_form(request, console.guard, client.principal)
     numbers, verb = _numbers(form), form.text("verb")
     if verb == "discard":
+        _check_administers(client)
         form.check_typed(str(len(numbers)))
         found = await client.unscoped.discard(*numbers)
     else:
@@ -77,6 +80,12 @@ async def dead_letter_act(request: PageRequest, client: RequestClient, console: 
             f"dead letter {missed[0]}: expected one in the store, found none; it was put back or discarded meanwhile",
         )
     return _back(request, "/dead-letters", "discard" if verb == "discard" else "put_back")
+
+
+def _check_administers(client: ScopedClient) -> None:
+    """Raises HttpRefusal (403) for what cannot be taken back, unless the principal is an admin."""
+    if not client.principal.may(Permission.ADMINISTER):
+        raise HttpRefusal(403, f"expected a principal with the permission administer, found {client.principal.role}")
 
 
 def _numbers(form: SentForm) -> list[int]:
