@@ -20,9 +20,23 @@ parcel = Agent("parcel")
 quick = Supervision(threshold=0)
 
 
-@payment.operation(complete_by="20s")
+class Bank:
+    """The service that payments go to, as a test has it."""
+
+    def __init__(self) -> None:
+        self.is_mended = False
+        self.is_held = False
+        self.answers = asyncio.Event()
+
+
+bank = Bank()
+
+
+@payment.operation(complete_by="60s")
 async def charge(card: str) -> str:
-    if card == "good":
+    if bank.is_held:
+        await bank.answers.wait()
+    if card == "good" or bank.is_mended:
         return "charged secret-4711"
     raise Unrecoverable(f"card {card} was refused")
 
@@ -65,6 +79,13 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
     app = App("shop", workflows=[fulfil, approval, many], agents=[payment, parcel], store=store)
     async with app.running():
         yield app
+
+
+@pytest.fixture
+def the_bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
+    """The bank, as it is before a test."""
+    vars(bank).update(vars(Bank()))
+    return bank
 
 
 SignedIn = Callable[..., Awaitable[dict[str, str]]]

@@ -13,8 +13,9 @@ import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from stepward import App, Client, TaskHandle
+from stepward.model.page_addresses import alert_link
 from stepward.model.states import TaskState
-from tests.console.conftest import EVIL
+from tests.console.conftest import EVIL, Bank
 from tests.programs import npm_file, program
 
 pytestmark = pytest.mark.servers
@@ -86,6 +87,64 @@ async def test_from_an_alert_to_its_cause_and_to_the_repair(
     await page.get_by_label("Why payment is suspended").fill("the bank moves")
     await page.get_by_role("button", name="Suspend payment").click()
     await expect(page.get_by_role("button", name="Resume payment")).to_be_visible()
+    await page.close()
+
+
+async def test_the_link_of_an_alert_shows_the_cause_and_one_click_resubmits_the_step(
+    browser: Browser, address: str, client: Client, failed: TaskHandle, the_bank: Bank
+) -> None:
+    (alert,) = await client.alerts()
+    page = await opened(browser, str(alert_link(address, alert)))
+    await expect(page.locator("#cause .sentence")).to_have_text("Unrecoverable: card bad was refused")
+    await expect(page.locator("#cause")).to_contain_text("step payment.charge/1")
+    the_bank.is_mended = True
+    await page.get_by_role("button", name="Resubmit order-1: repeat payment.charge/1", exact=True).click()
+    await expect(page.locator(".notice")).to_contain_text("Resubmitted")
+    await expect(page.locator("#head")).to_contain_text("processed")
+    assert await client.alerts() == []
+    await page.close()
+
+
+async def test_an_agent_is_suspended_drained_and_resumed(
+    browser: Browser, address: str, client: Client, app: App, the_bank: Bank
+) -> None:
+    the_bank.is_held = True
+    await client.submit("fulfil", "good", id="order-3")
+    page = await opened(browser, f"{address}/agents")
+    payment = page.locator("section.agent", has_text="payment")
+    await expect(payment.locator("dd").first).to_have_text("1")
+    await page.get_by_label("Why payment is suspended").fill("the bank moves")
+    await page.get_by_role("button", name="Suspend payment").click()
+    await expect(payment).to_contain_text("suspended")
+    await expect(payment).to_contain_text("the bank moves")
+    await expect(payment).to_contain_text("Drains: 1 call still running")
+    await client.submit("fulfil", "good", id="order-4")
+    the_bank.answers.set()
+    assert await client.task("order-3").result(timeout=30) == "charged secret-4711"
+    await expect(payment).to_contain_text("Drained: none of its calls is running.")
+    assert (await client.task("order-4").status()).state is not TaskState.PROCESSED
+    await page.get_by_role("button", name="Resume payment").click()
+    await expect(payment.locator(".panel-head .state")).to_contain_text("ok")
+    assert await client.task("order-4").result(timeout=30) == "charged secret-4711"
+    await page.close()
+
+
+async def test_a_filter_is_saved_in_the_browser_and_forgotten(
+    browser: Browser, address: str, failed: TaskHandle
+) -> None:
+    page = await opened(browser, f"{address}/tasks")
+    await expect(page.locator("#save-filter")).to_be_hidden()
+    await page.locator("#filter").fill("workflow = 'fulfil' and state = 'error'")
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Name of this filter").fill("<b>mine</b>")
+    await page.get_by_role("button", name="Save in this browser").click()
+    await expect(page.locator("#save-filter")).to_be_hidden()
+    await page.goto(f"{address}/tasks")
+    await page.get_by_role("link", name="<b>mine</b>").click()
+    await expect(page.locator("#filter")).to_have_value("workflow = 'fulfil' and state = 'error'")
+    await expect(page.locator("#rows")).to_contain_text("order-1")
+    await page.get_by_label("Forget the filter <b>mine</b>").click()
+    await expect(page.get_by_role("link", name="<b>mine</b>")).to_have_count(0)
     await page.close()
 
 

@@ -37,6 +37,7 @@ MAY_WALK = {
     "credentials.listed",
     "gauges.read",
     "journal.last_hash",
+    "overview.decided",
     "pruning.head",
     "leadership.read",
     "messages.dead_letters",

@@ -16,6 +16,8 @@ KINDS = ("processed", "undone", "cancelled", "error")
 """Final states, from the bottom of a bar to its top."""
 HEIGHT = 100.0
 """The height of the chart in pixels; widths are in percent."""
+RECENT = 10
+"""Bars, the last ones, of which the throughput is shown."""
 LEAST_TOP = 4
 LEAST_HEIGHT = 1.5
 
@@ -47,11 +49,21 @@ class FlowChart(Struct, frozen=True, kw_only=True):
     top: int
     """The number at the upper edge."""
     totals: dict[str, int]
+    decided: int
+    """Attempts that the Supervisor decided on."""
+    a_minute: float
+    """Tasks that ended per minute, of the last ten minutes."""
 
     @property
     def is_empty(self) -> bool:
         """Whether no task was submitted or ended."""
         return not any(self.totals.values())
+
+    @property
+    def failed(self) -> float | None:
+        """The part of the ended tasks that is in error or was undone, 0 to 1; None where none ended."""
+        ended = sum(self.totals[kind] for kind in KINDS)
+        return (self.totals["error"] + self.totals["undone"]) / ended if ended else None
 
 
 def flow_since(now: float) -> float:
@@ -71,6 +83,8 @@ def flow_chart(found: Sequence[FlowCount], since: float) -> FlowChart:
         bars=[_bar(number, minute, top, since) for number, minute in enumerate(counts)],
         top=top,
         totals={kind: sum(minute[kind] for minute in counts) for kind in ("submitted", *KINDS)},
+        decided=sum(minute["decided"] for minute in counts),
+        a_minute=sum(map(_ended, counts[-RECENT:])) / RECENT,
     )
 
 

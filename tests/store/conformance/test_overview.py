@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stepward.model.records import Alert
+from stepward.model.records import Alert, Audit
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, Directive, Store
 from tests.store.conformance.world import World, claimed, end
@@ -36,3 +36,16 @@ async def test_open_alerts_and_the_leader_are_counted(world: World, store: Store
     await store.scheduler.commit("s1", [Change(task="x", alerts=[Alert(kind="task_error", message="one")])], None)
     found = await store.operators.overview(0.8)
     assert (found.open_alerts, found.dead_letters, found.late, found.leader) == (1, 0, 0, None)
+
+
+async def test_attempts_that_the_supervisor_decided_on_are_counted_by_bucket(world: World, store: Store) -> None:
+    began = store.now()
+    acts = [
+        Audit(actor="supervisor", act="repeat", step="charge/1", task="t1", before="running", after="to_repeat"),
+        Audit(actor="supervisor", act="fail", step="charge/1", task="t1", before="running", after="failed"),
+        Audit(actor="ada", act="undo", task="t1", before="error", after="undoing"),
+    ]
+    await store.operators.record_acts(acts)
+    assert [(flow.what, flow.count) for flow in await store.operators.flow(began - 1.0, 60.0)] == [("decided", 2)]
+    world.clock.advance(600.0)
+    assert await store.operators.flow(store.now() - 60.0, 60.0) == []

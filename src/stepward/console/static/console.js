@@ -175,6 +175,43 @@
     });
   }
 
+  // Filters that an operator has named, in this browser alone.
+  const MOST_FILTERS = 20;
+  function savedFilters(list) {
+    const key = `stepward-filters ${document.body.dataset.root} ${list.dataset.app}`;
+    const form = document.getElementById("save-filter");
+    const read = () => { try { const found = JSON.parse(localStorage.getItem(key)); return Array.isArray(found) ? found.slice(0, MOST_FILTERS) : []; } catch { return []; } };
+    const write = (filters) => { localStorage.setItem(key, JSON.stringify(filters)); draw(); };
+    function draw() {
+      const filters = read();
+      list.querySelectorAll("li.saved").forEach((each) => each.remove());
+      for (const { name, where } of filters) {
+        const item = document.createElement("li");
+        const link = document.createElement("a");
+        const forget = document.createElement("button");
+        item.className = "saved";
+        link.className = "chip";
+        link.href = `${document.body.dataset.root}/tasks?where=${encodeURIComponent(where)}`;
+        link.textContent = name;
+        if (where === list.dataset.where) link.setAttribute("aria-current", "true");
+        forget.type = "button";
+        forget.className = "forget";
+        forget.textContent = "×";
+        forget.setAttribute("aria-label", `Forget the filter ${name}`);
+        forget.addEventListener("click", () => write(read().filter((each) => each.name !== name)));
+        item.append(link, forget);
+        list.append(item);
+      }
+      form.hidden = !list.dataset.where || filters.length >= MOST_FILTERS || filters.some((each) => each.where === list.dataset.where);
+    }
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const name = document.getElementById("filter-name").value.trim();
+      if (name) write([...read().filter((each) => each.name !== name), { name, where: list.dataset.where }]);
+    });
+    draw();
+  }
+
   function copying(event) {
     const command = event.target.closest("[data-copy]");
     if (!command || !navigator.clipboard) return;
@@ -188,5 +225,7 @@
   document.addEventListener("visibilitychange", seen);
   setInterval(tick, 1000);
   zoomable();
+  const filters = document.getElementById("filters");
+  if (filters) savedFilters(filters);
   listen();
 })();

@@ -36,7 +36,8 @@ class Overview(Struct, frozen=True, kw_only=True):
 
 
 class FlowCount(Struct, frozen=True):
-    """The number of tasks that were ``submitted``, or ended in a state, within one bucket of time."""
+    """The number of tasks that were ``submitted`` or ended in a state, or of attempts that the Supervisor has
+    ``decided`` on, within one bucket of time."""
 
     bucket: int
     what: str
@@ -73,9 +74,9 @@ class OverviewStore(Protocol):
         ...
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
-        """Tasks submitted and ended since an instant, in buckets of so many seconds.
+        """Tasks submitted and ended, and attempts decided on, since an instant, in buckets of so many seconds.
 
-        Covers the newest 100,000 of each kind.
+        Covers the newest 100,000 tasks of each kind, and the newest 5,000 acts of the audit.
         """
         ...
 

@@ -77,3 +77,10 @@ select 'act', task from (
 -- name: changed_tasks
 -- Returns the tasks of some uids (a JSON array), without their payloads.
 select {t_listed} from json_each(?1) as wanted cross join stepward_task as t on t.uid = wanted.value
+
+-- name: decided
+-- Returns by bucket of so many seconds since an instant how many attempts the Supervisor decided on, among the newest acts.
+select cast((at - ?1) / ?2 as integer) as bucket, 'decided', count(*) from (
+    select at, actor, act, step from stepward_audit order by number desc limit ?3)
+where at >= ?1 and actor = 'supervisor' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
+group by bucket

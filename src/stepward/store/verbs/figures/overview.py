@@ -10,6 +10,7 @@ from stepward.store.verbs.connection import VerbConnection
 COUNTED = (TaskState.PENDING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING, TaskState.ERROR)
 MOST_LOOKED_AT = 100_000
 MOST_FAILED = 10_000
+MOST_ACTS = 5_000
 STAMP = 12
 """Hexadecimal digits of a uid that hold its time in milliseconds."""
 
@@ -38,6 +39,7 @@ async def flow(connection: VerbConnection, since: float, seconds: float) -> list
     rows = await connection.rows("overview.submitted", first, since, seconds, MOST_LOOKED_AT)
     rows += await connection.rows("overview.ended", since, seconds, MOST_LOOKED_AT)
     rows += await connection.rows("overview.failed", since, seconds, MOST_FAILED)
+    rows += await connection.rows("overview.decided", since, seconds, MOST_ACTS)
     return [FlowCount(int(bucket), str(what), int(count)) for bucket, what, count in rows]
 
 
