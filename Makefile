@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs bench check simulate shrink torture mutants lock clean
+.PHONY: help demo shop test faults programs docs bench check simulate shrink torture mutants lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -49,6 +49,10 @@ faults: .venv/ready.stamp programs ## run the tests that take long: deaths every
 
 programs:
 	@tests/install-programs
+
+docs: build/docs/ready.stamp ## build the documentation's site in build/site, and check its links
+	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
 	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
@@ -82,6 +86,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 	@$(COMPILE) --upgrade --group peers --output-file requirements/peers.txt
+	@$(COMPILE) --upgrade --group docs --output-file requirements/docs.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -97,6 +102,13 @@ clean: ## remove what was built, .venv included
 
 .venv/ready.stamp: .venv/packages.stamp pyproject.toml
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What builds the documentation has an environment of its own.
+build/docs/ready.stamp: requirements/docs.txt .venv/packages.stamp
+	@echo "Setting up build/docs"
+	@$(RUN) -m venv --clear build/docs
+	@build/docs/bin/python -m pip --quiet --disable-pip-version-check --no-input install --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # What is measured beside Stepward has an environment of its own.

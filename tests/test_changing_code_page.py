@@ -17,7 +17,7 @@ from stepward.workflow.definition import Workflow
 from tests.workflow.play import Play
 
 PAGE = (Path(__file__).parents[1] / "docs" / "changing-code.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"```python( \w+)?\n(.*?)```(?:\n\n```text\n(.*?)\n```)?", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- (\w+) -->\n)?```python\n(.*?)```(?:\n\n```text\n(.*?)\n```)?", re.DOTALL)
 ACTS: list[Callable[[Play], None]] = [
     lambda play: play.finish("payments.charge/1", "paid"),
     lambda play: play.finish("parcels.ship/1", "parcel 7"),
@@ -34,7 +34,7 @@ class Example(NamedTuple):
 
 
 BLOCKS = list(BLOCK.finditer(PAGE))
-EXAMPLES = [Example(found[1] == " allowed", found[2], found[3] or "") for found in BLOCKS[1:]]
+EXAMPLES = [Example(found[1] == "allowed", found[2], found[3] or "") for found in BLOCKS[1:]]
 
 
 def served(code: str) -> Workflow[..., Any]:

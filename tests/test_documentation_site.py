@@ -1,0 +1,40 @@
+"""The site of the documentation: every page is in its navigation, and the tutorial's code runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+SITE = (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if path.parent.name != "decisions"}
+    assert set(re.findall(r"(?:- |: )([\w/-]+\.md)$", SITE, re.MULTILINE)) == pages
+
+
+def test_every_name_in_the_reference_exists() -> None:
+    import stepward
+    import stepward.errors
+    import stepward.testing
+
+    names = {
+        name
+        for path in (DOCS / "reference").glob("*.md")
+        for name in re.findall(r"^::: (\S+)$", path.read_text(), re.MULTILINE)
+    }
+    assert len(names) > 40
+    for name in names - {"stepward.errors"}:
+        module = stepward.testing if name.startswith("stepward.testing.") else stepward
+        assert name.rpartition(".")[2] in module.__all__, name
+
+
+def test_the_code_of_the_tutorial_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "tutorial.md").read_text("utf-8"), re.DOTALL)
+    module = ModuleType("tutorial")
+    exec(compile(code, "tutorial.py", "exec", dont_inherit=True), module.__dict__)
+    asyncio.run(module.__dict__["test_the_reminder_comes_after_a_week"]())
