@@ -26,6 +26,7 @@ from tests.store.places import execute, opened, sqlite
 QUERIES = load_catalogue()
 
 MAY_WALK = {
+    "erasure.delete_letters",
     "agents.standings",
     "client.workflow",
     "client.workflows",

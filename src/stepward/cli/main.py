@@ -25,6 +25,7 @@ from stepward.cli.commands.system.tokens import token
 from stepward.cli.commands.system.upkeep import migrate, purge, version
 from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
+from stepward.cli.commands.tasks.delete import delete
 from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
 from stepward.cli.commands.tasks.history import history
 from stepward.cli.commands.tasks.show import show
@@ -40,7 +41,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
-    "Keep": (check, replay, token, grant, purge, migrate, version),
+    "Keep": (check, replay, token, grant, purge, delete, migrate, version),
 }
 
 

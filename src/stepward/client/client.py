@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from stepward.client import schedules
 from stepward.client.agents import AgentStatus, check_known, statuses
-from stepward.client.batches.batches import Batches
+from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
@@ -25,7 +25,7 @@ from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.options import ScheduleOptions
-from stepward.store.contract import TaskCount, Transaction
+from stepward.store.contract import Batch, TaskCount, Transaction
 from stepward.workflow.definition import Workflow
 
 
@@ -167,10 +167,13 @@ class Client:
         condition = condition_of(where, state, workflow, label, self._session.store.now())
         return await self._session.store.operators.count(condition)
 
+    async def delete(self, where: str, *, rate: float = RATE, reason: str | None = None) -> Batch:
+        """Delete the ended tasks that the filter finds, by a batch, with what the store keeps about them elsewhere."""
+        return await self.batches.start(await self.batches.preview("delete", where), rate=rate, reason=reason)
+
     @property
     def batches(self) -> Batches:
         """Acts on every task that a filter finds."""
-        validation.usable("client.batches", self._session.missing)
         return Batches(self._session)
 
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:

@@ -260,7 +260,7 @@ def batch(row: RowValues) -> Batch:
     fields["is_exact"] = fields["is_exact"] == 1
     fields["workflows"] = msgspec.json.decode(fields["workflows"], type=list[str])
     fields["labels"] = msgspec.json.decode(fields["labels"], type=dict[str, str])
-    fields["parameters"] = msgspec.json.decode(fields["parameters"], type=BatchParameters)
+    fields["parameters"] = _batch_parameters(fields["parameters"])
     fields["refusals"] = msgspec.json.decode(fields["refusals"], type=list[BatchRefusal])
     return Batch(**fields)
 
@@ -272,3 +272,10 @@ def batch_values(given: Batch) -> RowValues:
     values |= {name: msgspec.json.encode(values[name]).decode() for name in texts}
     values |= {"verb": given.verb.value, "state": given.state.value}
     return tuple(values.values())
+
+
+def _batch_parameters(text: str) -> BatchParameters:
+    try:
+        return msgspec.json.decode(text, type=BatchParameters)
+    except msgspec.DecodeError:
+        return BatchParameters(is_sealed=True)

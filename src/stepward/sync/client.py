@@ -18,6 +18,7 @@ from stepward.client import (
     Prepared,
     session_of,
 )
+from stepward.client.batches.batches import RATE
 from stepward.client.handle import R, handles
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
@@ -30,7 +31,7 @@ from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.schedules.options import ScheduleOptions
-from stepward.store.contract import TaskCount
+from stepward.store.contract import Batch, TaskCount
 from stepward.store.transaction_scopes import NESTED
 from stepward.sync.batches import SyncBatches
 from stepward.sync.handle import SyncTaskHandle
@@ -229,6 +230,10 @@ class SyncClient:
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
         return self._thread.call(self._open_client.audits(id, limit))
+
+    def delete(self, where: str, *, rate: float = RATE, reason: str | None = None) -> Batch:
+        """Delete the ended tasks that the filter finds, by a batch."""
+        return self._thread.call(self._open_client.delete(where, rate=rate, reason=reason))
 
     @property
     def batches(self) -> SyncBatches:

@@ -32,7 +32,7 @@ SMALL = {
 }
 """Tables of a few rows."""
 CATALOGUE = {"pg_class", "pg_database", "pg_namespace"}
-MAY_WALK = {"gauges.read", "messages.dead_letters", "messages.letters_of"}
+MAY_WALK = {"erasure.delete_letters", "gauges.read", "messages.dead_letters", "messages.letters_of"}
 """Over a bounded number of rows in the order of their keys."""
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {

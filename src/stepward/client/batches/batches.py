@@ -42,9 +42,9 @@ class Batches:
     ) -> BatchPreview:
         """Count the tasks, and say what the act would do to the first of them; nothing is changed.
 
-        ``verb`` is ``resubmit``, ``mark_done``, ``undo``, ``cancel``, ``suspend`` or ``resume``; the keywords are those
-        of the methods of a task's handle, and ``priority`` is the tasks' priority from then on. A ``complete_by`` that
-        is a duration counts from the act on each task. Raises InvalidFilter.
+        ``verb`` is ``resubmit``, ``mark_done``, ``undo``, ``cancel``, ``suspend``, ``resume`` or ``delete``; the
+        keywords are those of the methods of a task's handle, and ``priority`` is the tasks' priority from then on. A
+        ``complete_by`` that is a duration counts from the act on each task. Raises InvalidFilter.
         """
         said: dict[str, Any] = {"step": step, "input": input, "result": result, "doubt": doubt, "later": later}
         order = order_of(self._client, verb, where, complete_by=complete_by, priority=priority, **said)

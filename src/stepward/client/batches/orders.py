@@ -19,12 +19,13 @@ from stepward.client.dry_run import refusal
 from stepward.client.handle import UNSET
 from stepward.client.submitting import validation
 from stepward.clock import Environment
-from stepward.errors import Refused
+from stepward.errors import IllegalTransition, Refused
 from stepward.events import Hints
 from stepward.model.messages.tokens import KEY_BYTES
 from stepward.model.records import Task
 from stepward.store.contract import Batch, BatchVerb, Directive, Store, TaskSearch
 from stepward.store.rules.batches import batch_condition
+from stepward.store.rules.erasure import check_ended
 from stepward.store.search.conditions import Condition
 
 SAMPLE = 10
@@ -136,6 +137,8 @@ def _verb(verb: BatchVerb | str) -> BatchVerb:
 
 
 async def _sampled(store: Store, task: Task, order: BatchOrder) -> SampledTask:
+    if order.verb is BatchVerb.DELETE:
+        return SampledTask(id=task.id, workflow=task.workflow, state=task.state, refusal=_why_not_deleted(task))
     said = order.parameters
     record = await store.client.task(task.id) or task
     asked = Directive(
@@ -149,6 +152,14 @@ async def _sampled(store: Store, task: Task, order: BatchOrder) -> SampledTask:
     )
     refused = await refusal(store.client, record, await store.client.steps(record.id), asked)
     return SampledTask(id=record.id, workflow=record.workflow, state=record.state, refusal=refused)
+
+
+def _why_not_deleted(task: Task) -> str | None:
+    try:
+        check_ended(task)
+    except IllegalTransition as error:
+        return str(error)
+    return None
 
 
 async def _key(store: Store) -> bytes:

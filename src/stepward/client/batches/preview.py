@@ -22,7 +22,7 @@ PURPOSE = b"stepward batch\0"
 VALID_SECONDS = 900.0
 """For so long a preview may be acted on."""
 LONGEST_TOKEN = 400
-CONFIRMED = frozenset({BatchVerb.RESUBMIT, BatchVerb.MARK_DONE, BatchVerb.UNDO, BatchVerb.CANCEL})
+CONFIRMED = frozenset({BatchVerb.RESUBMIT, BatchVerb.MARK_DONE, BatchVerb.UNDO, BatchVerb.CANCEL, BatchVerb.DELETE})
 """Acts for which people type the number of tasks: what they start cannot be taken back."""
 
 

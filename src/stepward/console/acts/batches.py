@@ -19,7 +19,7 @@ from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchVerb
 
-VERBS = (BatchVerb.RESUBMIT, BatchVerb.UNDO, BatchVerb.CANCEL, BatchVerb.SUSPEND, BatchVerb.RESUME)
+VERBS = (BatchVerb.RESUBMIT, BatchVerb.UNDO, BatchVerb.CANCEL, BatchVerb.SUSPEND, BatchVerb.RESUME, BatchVerb.DELETE)
 """Acts on all tasks of a list; marking a step as done needs a result for each task and stays with the task's page."""
 OPTIONS = ("doubt", "later", "complete_by", "priority")
 """The fields of a resubmission."""

@@ -12,7 +12,9 @@ from stepward.client.batches.orders import order_of, preview_of, start_order
 from stepward.client.batches.preview import BatchOrder
 from stepward.errors import BatchNotFound
 from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
+from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchVerb
 
 MOST_LISTED = 1_000
@@ -76,6 +78,8 @@ class ScopedBatches:
         return self._shown(await self._batches.pace(id, rate))
 
     def _order(self, verb: BatchVerb, where: str, said: Mapping[str, Any]) -> BatchOrder:
+        if verb is BatchVerb.DELETE and not self._principal.may(Permission.ADMINISTER):
+            raise HttpRefusal(403, f"delete: expected an admin without a scope, found {self._principal.name}")
         scope = self._principal.scope
         return order_of(self._session, verb, where, workflows=scope.workflows, labels=dict(scope.labels), **said)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stepward.model.records import Alert, Audit, DeadLetter, InboxRow, Step, Task
 from stepward.model.schedule import Schedule
-from stepward.store.contract import ExpiredStep
+from stepward.store.contract import Batch, ExpiredStep
 
 
 class PayloadForm(Enum):
@@ -23,7 +23,7 @@ class PayloadForm(Enum):
     """An error object; searches read its type, and alerts of code that does not fit its place."""
     DETAILS = ("agent", "workflow", "version", "queue")
     """The details of an alert, by which an open one is found again."""
-    ACT = ("doubt", "later", "signal", "generation", "set_aside")
+    ACT = ("doubt", "later", "signal", "generation", "set_aside", "priority", "batch")
     """The details of an act; those whose fields are all of ``PLAIN_FIELDS`` are not sealed."""
     TEXT = None
     """A text, in a column of texts."""
@@ -32,8 +32,32 @@ class PayloadForm(Enum):
 
 
 PLAIN_FIELDS = frozenset(
-    {"acts", "actor", "address", "agent", "alert", "alerts", "as_of", "at", "attempt", "batch", "dead_letter"}
-    | {"deadline", "done", "doubt", "ended_before", "expires_at", "failure_count", "filter", "generation", "hangs"}
+    {
+        "acts",
+        "actor",
+        "address",
+        "agent",
+        "alert",
+        "alerts",
+        "as_of",
+        "at",
+        "attempt",
+        "batch",
+        "dead_letter",
+        "descendants",
+    }
+    | {
+        "deadline",
+        "done",
+        "doubt",
+        "ended_before",
+        "erased",
+        "expires_at",
+        "failure_count",
+        "filter",
+        "generation",
+        "hangs",
+    }
     | {"hash", "id", "instance", "labels", "later", "list", "matched", "method", "name", "note", "omitted_before"}
     | {"parameters", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run", "schedule"}
     | {"set_aside", "signal", "tasks", "through", "verb", "workflows"}
@@ -102,6 +126,7 @@ ACT_GIVEN = _columns_among(Audit.__struct_fields__[1:], "audit", ACT_FORMS, ("ta
 ACT_ROW = _columns_among(Audit.__struct_fields__, "audit", ACT_FORMS, ("task",))
 SCHEDULE = _columns_among(Schedule.__struct_fields__, "schedule", {"input": PayloadForm.JSON}, ("name",))
 DEAD_LETTER = _columns_among(DeadLetter.__struct_fields__, "dead_letter", {"reason": PayloadForm.TEXT}, ())
+BATCH = _columns_among(Batch.__struct_fields__, "batch", {"parameters": PayloadForm.TEXT}, ("id",))
 BURIED = [SealedColumn(1, "dead_letter.reason", form=PayloadForm.TEXT)]
 OPEN_ALERT = [SealedColumn(1, "alert.details", form=PayloadForm.DETAILS)]
 EXPIRED = _columns_among(
@@ -146,6 +171,7 @@ GIVEN: dict[str, Columns] = {
         SealedColumn(2, "alert.details", form=PayloadForm.DETAILS),
     ],
     **_for_each(("recurring.register", "recurring.create"), SCHEDULE),
+    "batches.add": BATCH,
     "status_events.put": [SealedColumn(1, "event.data", (0,), PayloadForm.EVENT)],
     **_for_each(("messages.bury", "messages.bury_body"), BURIED),
 }
@@ -174,6 +200,7 @@ SHOWN: dict[str, Columns] = {
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
     **_for_each(("recurring.listed", "recurring.due", "recurring.named"), SCHEDULE),
     "messages.dead_letters": DEAD_LETTER,
+    **_for_each(("batches.one", "batches.lock", "batches.listed", "batches.running"), BATCH),
     "supervisor.expired_steps": EXPIRED,
     "submission.existing": [SealedColumn(3, "task.input", (1,))],
 }

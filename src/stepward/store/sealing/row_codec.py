@@ -23,7 +23,7 @@ from stepward.store.sealing.columns import (
     SealedColumn,
 )
 
-NOTHING = (None, b"", b"{}", "")
+NOTHING = (None, b"", b"{}", "", "{}")
 """Cells that are stored as they are: nothing, a planned step's input, details without any."""
 EVENT_ID = b'"id":"'
 EVENT_DATA = b'"data":'

@@ -5,14 +5,14 @@ from __future__ import annotations
 from stepward.errors import BatchNotFound, Refused
 from stepward.model.records import Task
 from stepward.store import rows
-from stepward.store.contract import Batch, BatchPiece, BatchState, FoundTasks
+from stepward.store.contract import Batch, BatchPiece, BatchState, BatchVerb, FoundTasks
 from stepward.store.rules import batches as rules
 from stepward.store.rules.audit import audits
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.search.statements import still_fulfilling
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import directives, inbox
+from stepward.store.verbs.tasks import directives, erasure, inbox
 
 
 async def start(connection: VerbConnection, batch: Batch, now: float) -> None:
@@ -48,6 +48,8 @@ async def advance(
     current = rows.batch(row)
     if current.state is not BatchState.RUNNING or current.cursor_uid != batch.cursor_uid:
         return None
+    if current.parameters.is_sealed:
+        return None
     uids = [task.uid for task in found.tasks]
     locked = await inbox.lock(connection, uids)
     wanted = await _still_wanted(connection, dialect, current, uids)
@@ -75,7 +77,10 @@ async def _ask(connection: VerbConnection, batch: Batch, task: Task, now: float)
     """The directive as a single one goes, for itself: a task that refuses keeps no other from it."""
     try:
         async with connection.savepoint():
-            await directives.direct(connection, task, rules.directive_of(batch, now), now)
+            if batch.verb is BatchVerb.DELETE:
+                await erasure.erase(connection, task, batch, now)
+            else:
+                await directives.direct(connection, task, rules.directive_of(batch, now), now)
     except Refused as error:
         return rules.refused_by(batch, task.id, str(error))
     return rules.succeeded(batch)

@@ -21,6 +21,7 @@ NAMES = {
     "resume": "Resume",
     "mark_done": "Mark as done",
     "signal": "Send the signal",
+    "delete": "Delete",
 }
 """The labels of the acts' buttons."""
 

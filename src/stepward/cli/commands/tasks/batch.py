@@ -98,14 +98,7 @@ async def start(
 ) -> None:
     """Ask every task that the filter finds, after a preview."""
     found = await client.batches.preview(verb, where, **_said(said))
-    _show_preview(found)
-    if not found.count.number:
-        return
-    _confirm(found, confirmed)
-    started = await client.batches.start(found, rate=rate, reason=reason)
-    click.echo(f"batch {started.id}: started; {command_line('batch', 'show', started.id, '--watch')}")
-    if watch:
-        await watched(client, started.id)
+    await start_previewed(client, found, rate=rate, reason=reason, confirmed=confirmed, watch=watch)
 
 
 @batch.command("show", epilog=keys(Batch))
@@ -156,6 +149,20 @@ async def stop(client: Client, id: str) -> None:
 async def pace(client: Client, id: str, rate: float) -> None:
     """Go on with another RATE, in tasks a second."""
     _tell(await client.batches.pace(id, rate))
+
+
+async def start_previewed(
+    client: Client, found: BatchPreview, *, rate: float, reason: str | None, confirmed: int | None, watch: bool
+) -> None:
+    """Show a preview, and start its batch once the number of tasks is given."""
+    _show_preview(found)
+    if not found.count.number:
+        return
+    _confirm(found, confirmed)
+    started = await client.batches.start(found, rate=rate, reason=reason)
+    click.echo(f"batch {started.id}: started; {command_line('batch', 'show', started.id, '--watch')}")
+    if watch:
+        await watched(client, started.id)
 
 
 async def watched(client: Client, id: str) -> Batch:

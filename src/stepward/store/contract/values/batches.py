@@ -18,6 +18,8 @@ class BatchVerb(StrEnum):
     CANCEL = "cancel"
     SUSPEND = "suspend"
     RESUME = "resume"
+    DELETE = "delete"
+    """Deletes tasks that have ended; no directive."""
 
 
 class BatchState(StrEnum):
@@ -47,6 +49,8 @@ class BatchParameters(Struct, frozen=True, kw_only=True, omit_defaults=True):
     complete_seconds: float | None = None
     """The new end of each task, in seconds from the act on it."""
     priority: int | None = None
+    is_sealed: bool = False
+    """Whether they could not be decrypted: the batch waits for a Supervisor that has the key."""
 
 
 class BatchRefusal(Struct, frozen=True):

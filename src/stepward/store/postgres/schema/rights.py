@@ -67,7 +67,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "alert": "siud",
         "alert_receipt": "siud",
         "alert_sink": "sid",
-        "audit": "sid",
+        "audit": "siud",
         "batch": "su",
         "search": "s",
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,14 @@ PRUNED = "prune"
 """The act that tells up to which act the audit was archived and deleted, and that act's hash."""
 
 
+DELETED = "delete"
+"""The act that records a deletion on demand, and the hashes of the acts whose details it erased."""
+MARK = b'{"erased":true}'
+"""Takes the place of details that were erased."""
+EMPTY = b"{}"
+"""The details of an act without any."""
+
+
 class Pruned(msgspec.Struct, frozen=True, omit_defaults=True):
     """The details of a ``prune``."""
 
@@ -23,6 +31,37 @@ class Pruned(msgspec.Struct, frozen=True, omit_defaults=True):
     alerts: int
     through: int | None = None
     hash: str = ""
+
+
+class ErasedAct(NamedTuple):
+    """An act whose details were erased, as the act that records the erasure names it."""
+
+    number: int
+    hash: str
+    """The hash that the act had, and keeps."""
+    left: str
+    """The digest of what is left of it."""
+
+
+class Erased(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The details of a ``delete``."""
+
+    batch: str = ""
+    descendants: int = 0
+    erased: str = ""
+    """NUMBER:HASH:LEFT of each act whose details were erased, separated by spaces."""
+
+    @property
+    def acts(self) -> list[ErasedAct]:
+        """The acts whose details were erased; raises ValueError for a text that names none."""
+        parts = [each.split(":") for each in self.erased.split()]
+        return [ErasedAct(int(number), hash_, left) for number, hash_, left in parts]
+
+
+def erased_act(act: AuditedAct) -> ErasedAct:
+    """The entry about an act whose details are erased, or are going to be."""
+    values = audit_values(msgspec.structs.replace(act.audit, details=MARK), act.audit.at)
+    return ErasedAct(act.audit.number, act.hash.hex(), sha256(msgspec.json.encode(values)).hexdigest())
 
 
 def linked(previous: bytes, values: tuple[Any, ...]) -> bytes:

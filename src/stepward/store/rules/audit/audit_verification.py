@@ -11,7 +11,18 @@ import msgspec
 from stepward.errors import Refused
 from stepward.model.records import Audit
 from stepward.store.contract.retention import AuditedAct, AuditHead
-from stepward.store.rules.audit.audit_chain import FIRST_HASH, PRUNED, Pruned, audit_values, linked
+from stepward.store.rules.audit.audit_chain import (
+    DELETED,
+    FIRST_HASH,
+    MARK,
+    PRUNED,
+    Erased,
+    ErasedAct,
+    Pruned,
+    audit_values,
+    erased_act,
+    linked,
+)
 
 HASH = re.compile(r"[0-9a-f]{64}")
 MOST_DIGITS = 18
@@ -57,6 +68,8 @@ class Verification:
         self._wanted = set(heads)
         self._pruned: Pruned | None = None
         self._last: AuditHead = AuditHead(0, FIRST_HASH)
+        self._erased: dict[int, tuple[ErasedAct, ChainBreak]] = {}
+        """Acts without their details, until the act that records the erasure confirms each."""
 
     def add(self, act: AuditedAct) -> None:
         """The next act."""
@@ -64,6 +77,10 @@ class Verification:
             self.first = act
         elif not _follows(act, self._last.hash):
             self.breaks.append(ChainBreak(act.audit.number, self._last.number))
+        if act.audit.details == MARK:
+            self._erased[act.audit.number] = erased_act(act), ChainBreak(act.audit.number, self._last.number)
+        if act.audit.act == DELETED:
+            self._confirm(act.audit)
         self._last = AuditHead(act.audit.number, act.hash)
         self._wanted.discard(self._last)
         self.count += 1
@@ -87,7 +104,14 @@ class Verification:
         archived = self.archived or AuditHead(0, FIRST_HASH)
         if self.first is not None and not _follows(self.first, archived.hash):
             self.breaks.insert(0, ChainBreak(self.first.audit.number, archived.number))
-        return self.breaks
+        unconfirmed = [place for _, place in self._erased.values()]
+        return sorted([*self.breaks, *unconfirmed])
+
+    def _confirm(self, deletion: Audit) -> None:
+        """Compares the acts that a deletion names with what is left of them."""
+        for named in _erased(deletion):
+            if self._erased.get(named.number, (None,))[0] == named:
+                del self._erased[named.number]
 
     def missing(self) -> list[AuditHead]:
         """The heads that are neither among the acts nor among those archived: they were removed, or written anew."""
@@ -101,7 +125,16 @@ def _differs(head: AuditHead, archived: AuditHead) -> bool:
 
 
 def _follows(act: AuditedAct, before: bytes) -> bool:
-    return linked(before, audit_values(act.audit, act.audit.at)) == act.hash
+    """An act whose details were erased is confirmed by the act that records that."""
+    return act.audit.details == MARK or linked(before, audit_values(act.audit, act.audit.at)) == act.hash
+
+
+def _erased(deletion: Audit) -> list[ErasedAct]:
+    """The acts that a deletion names; none if its details cannot be read: what it erased stays unconfirmed."""
+    try:
+        return msgspec.json.decode(deletion.details, type=Erased).acts
+    except (msgspec.DecodeError, ValueError):
+        return []
 
 
 def _told(audit: Audit) -> Pruned | None:

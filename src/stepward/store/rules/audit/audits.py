@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from stepward.model.credentials import Credential
 from stepward.model.messages.requests import Reply
@@ -131,7 +132,14 @@ def batch_start_audit(batch: Batch) -> Audit:
     """An operator started a batch."""
     details: dict[str, Any] = {"batch": batch.id, "verb": batch.verb, "filter": batch.filter, "rate": batch.rate}
     details |= {"matched": batch.matched, "as_of": batch.as_of, "reason": batch.reason}
-    details |= {"workflows": batch.workflows, "labels": batch.labels, "parameters": batch.parameters}
+    said = batch.parameters
+    details |= {
+        "workflows": batch.workflows,
+        "labels": batch.labels,
+        "parameters": replace(said, input=None, result=None),
+    }
+    given = {"input": said.input, "result": said.result}
+    details |= {name: msgspec.Raw(text.encode()) for name, text in given.items() if text is not None}
     shown = {name: value for name, value in details.items() if value not in (None, [], {}, BatchParameters())}
     return Audit(actor=batch.actor, act="start", after=batch.state, details=msgspec.json.encode(shown))
 

@@ -59,13 +59,21 @@ async def purge(connection: VerbConnection, batch: Sequence[Outlived]) -> Purged
     left = [row[0] for row in await connection.rows("retention.leftovers", BATCH_ROWS)]
     if not uids and not left:
         return Purged(tasks=0, more=False)
-    await connection.change("retention.purge_tasks", uids)
+    return Purged(tasks=len(uids), more=await delete_rows(connection, uids, left))
+
+
+async def delete_rows(connection: VerbConnection, uids: Sequence[str], left: Sequence[str] = ()) -> bool:
+    """Deletes tasks with their steps, inboxes and signals, and those of the tasks ``left``, which are deleted already.
+
+    Returns whether some of these rows are left for the next deletion.
+    """
+    await connection.change("retention.purge_tasks", list(uids))
     wanted = [*left, *uids]
     for name, bounds in PARTS.items():
         await connection.change(name, wanted, *bounds)
     ((is_left,),) = await connection.rows("retention.is_left", wanted)
     await connection.change(f"retention.{'note' if is_left else 'forget'}_leftovers", wanted)
-    return Purged(tasks=len(uids), more=bool(is_left))
+    return bool(is_left)
 
 
 async def _standing(connection: VerbConnection, query: str, batch: Sequence[Outlived]) -> list[Outlived]:

@@ -1,0 +1,33 @@
+-- name: descendants
+-- Returns the descendants of a task, found by the beginning of their ids, locked.
+select uid, id, state, reply_to from {schema}.task where id > $1 and id < $2 order by id limit $3 for update
+
+-- name: parent_is_over
+-- Returns whether the parent of a task, if there is one, needs it no more.
+select {parent_is_over} from {schema}.task as t where t.uid = $1
+
+-- name: delete_receipts
+-- Deletes the receipts of the alerts of tasks.
+delete from {schema}.alert_receipt where number in (select number from {schema}.alert where task = any($1::text[]))
+
+-- name: delete_alerts
+-- Deletes the alerts of tasks.
+delete from {schema}.alert where task = any($1::text[])
+
+-- name: delete_letters
+-- Deletes the dead letters that quote a task's uid, or its id in quotes.
+delete from {schema}.dead_letter as d using unnest($1::bytea[], $2::bytea[]) as v (uid, id)
+where position(v.uid in d.body) > 0 or position(v.id in d.body) > 0
+
+-- name: delete_events
+-- Deletes the status events of a task that its response queue still holds.
+delete from {schema}.message as m using unnest($1::text[], $2::bytea[]) as v (queue, uid)
+where m.queue = v.queue and position(v.uid in m.body) > 0
+
+-- name: acts
+-- Returns the acts on tasks that have details, oldest first.
+select {audit}, hash from {schema}.audit where task = any($1::text[]) and details <> $2 and details <> $3 order by number limit $4
+
+-- name: mark_acts
+-- Replaces the details of acts by the mark.
+update {schema}.audit set details = $2 where number = any($1::bigint[])

@@ -1,0 +1,31 @@
+-- name: descendants
+-- Returns the descendants of a task, found by the beginning of their ids.
+select uid, id, state, reply_to from stepward_task where id > ?1 and id < ?2 order by id limit ?3
+
+-- name: parent_is_over
+-- Returns whether the parent of a task, if there is one, needs it no more.
+select {parent_is_over} from stepward_task as t where t.uid = ?1
+
+-- name: delete_receipts
+-- Deletes the receipts of the alerts of tasks.
+delete from stepward_alert_receipt where number in (select number from stepward_alert where task in (select value from json_each(?1)))
+
+-- name: delete_alerts
+-- Deletes the alerts of tasks.
+delete from stepward_alert where task in (select value from json_each(?1))
+
+-- name: delete_letters
+-- Deletes the dead letters that quote a task's uid, or its id in quotes.
+delete from stepward_dead_letter where instr(body, ?1) > 0 or instr(body, ?2) > 0
+
+-- name: delete_events
+-- Deletes the status events of a task that its response queue still holds.
+delete from stepward_message where queue = ?1 and instr(body, ?2) > 0
+
+-- name: acts
+-- Returns the acts on tasks that have details, oldest first.
+select {audit}, hash from stepward_audit where task in (select value from json_each(?1)) and details <> ?2 and details <> ?3 order by number limit ?4
+
+-- name: mark_acts
+-- Replaces the details of acts by the mark.
+update stepward_audit set details = ?2 where number in (select value from json_each(?1))
