@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from stepward.errors import InstanceFenced
 from stepward.model.records import Alert, Task
 from stepward.model.states import StepState, TaskState
+from stepward.sink_settings import Severity
 from stepward.store.contract import Change, Deliver, Dispatch, StepMove, Store
 from tests.store.conformance.world import (
     DONE,
@@ -251,7 +252,8 @@ async def test_alerts_and_audits_commit_with_the_change(world: World, store: Sto
     assert await store.operators.alerts(9, open_only=True) == []
     await apply(store, told)
     (found,) = await store.operators.alerts(9, open_only=True)
-    assert replace(found, number=0) == alert
+    assert replace(found, number=0) == replace(alert, workflow=task.workflow, severity=found.severity)
+    assert found.severity is Severity.ERROR
     assert [entry.act for entry in await store.operators.audits(task.id, 9)] == ["repeat"]
 
 
