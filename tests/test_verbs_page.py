@@ -13,7 +13,7 @@ import stepward
 from stepward import Agent, App, workflow
 from stepward.cli.main import cli
 from stepward.client import session_of
-from stepward.model.messages.status_events import Told
+from stepward.model.messages.status_events import StatusEventType
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store.contract import Completion
 
@@ -105,7 +105,7 @@ def test_the_method_the_command_and_the_act_in_the_audit_are_one_verb(row: Row) 
     if class_:
         assert callable(getattr(getattr(stepward, class_), method))
         assert hasattr(getattr(stepward, TWINS[class_]), method)
-    assert row.event in {"", *Told}
+    assert row.event in {"", *StatusEventType}
 
 
 def test_every_command_that_acts_is_in_the_table() -> None:

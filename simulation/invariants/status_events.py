@@ -12,7 +12,7 @@ from msgspec import Struct
 from simulation.invariants.history import Change, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import decode_event
-from stepward.model.messages.status_events import OF_STATE, Told
+from stepward.model.messages.status_events import OF_STATE, StatusEventType
 from stepward.model.states import TaskState
 from stepward.model.tasks import stopped_tasks
 
@@ -65,8 +65,8 @@ class Tellings:
     def committed(self, entries: list[Change]) -> None:
         """Check a transaction; the mirror has followed it already."""
         every = _lines(entries)
-        self._check_refused(entries, [(queue, line) for queue, line in every if line.type == Told.REFUSED])
-        lines = [(queue, line) for queue, line in every if line.type != Told.REFUSED]
+        self._check_refused(entries, [(queue, line) for queue, line in every if line.type == StatusEventType.REFUSED])
+        lines = [(queue, line) for queue, line in every if line.type != StatusEventType.REFUSED]
         tasks: dict[str, list[TaskChange]] = {}
         for table, before, after in entries:
             if table == "task" and after is not None and after.reply_to is not None:
@@ -92,13 +92,13 @@ class Tellings:
     def _check(self, uid: str, changes: list[TaskChange], told: list[EventLine], entries: list[Change]) -> None:
         self._check_sequence(uid, changes, told)
         known = self.told.setdefault(uid, [])
-        course = EventCourse(changes, entries, uid, self._mirror, has_started=Told.STARTED in known)
+        course = EventCourse(changes, entries, uid, self._mirror, has_started=StatusEventType.STARTED in known)
         words = Counter(line.word for line in told)
         if course.told - words or words - course.told - course.may_be_told:
             found, expected = sorted(words.elements()), sorted(course.told.elements())
             self._broken("S28", f"{uid} told {found}, and the rows of its commit say {expected}")
         known.extend(line.type for line in told)
-        if known[:1] != [Told.RECEIVED]:
+        if known[:1] != [StatusEventType.RECEIVED]:
             self._broken("S28", f"{uid} told {known[:1]} first, and was not received before")
         if told and course.last is not None and told[-1].type != course.last:
             self._broken("S28", f"{uid} told {told[-1].type} last, and became {course.last}")
@@ -135,12 +135,12 @@ class EventCourse:
     def _follow(self, change: TaskChange) -> None:
         before, after = change
         if before is None:
-            self._say(Told.RECEIVED)
+            self._say(StatusEventType.RECEIVED)
         if after.state == TaskState.PROCESSING:
             self.last = None
             if not self._has_started:
                 self._has_started = True
-                self._say(Told.STARTED)
+                self._say(StatusEventType.STARTED)
         elif before is not None and before.state != after.state and _is_told(before, after):
             self._say(OF_STATE[TaskState(after.state)])
 
@@ -148,17 +148,17 @@ class EventCourse:
         """Each wait is reported as it begins; one that continues under another owner is not reported again."""
         if after.waits_for == stopped_tasks.WAITS_FOR:
             if (before is None or before.error != after.error) and _tries(after) == 1:
-                self._say(Told.WAITING)
+                self._say(StatusEventType.WAITING)
         elif before is None or before.waits_for != after.waits_for or _waits_until_later(before, after):
-            self._say(Told.WAITING)
+            self._say(StatusEventType.WAITING)
         elif went_on and before.state == after.state:
             # It waits for the same again, or its workflow is over and it is cleaning up.
-            self.may_be_told[Told.WAITING.value] += 1
+            self.may_be_told[StatusEventType.WAITING.value] += 1
             self.last = None
         elif went_on:
-            self._say(Told.WAITING)
+            self._say(StatusEventType.WAITING)
 
-    def _say(self, told: Told) -> None:
+    def _say(self, told: StatusEventType) -> None:
         self.told[told.value] += 1
         self.last = told.value
 
@@ -229,7 +229,7 @@ def _outcomes(steps: list[Change]) -> Iterator[str]:
     for entry in steps:
         after = entry.after
         if after is not None and after.kind in AWAITED and _is_outcome(entry):
-            told = Told.STEP_COMPLETED if after.state == "completed" else Told.STEP_FAILED
+            told = StatusEventType.STEP_COMPLETED if after.state == "completed" else StatusEventType.STEP_FAILED
             yield f"{told} {after.key}"
 
 
@@ -244,7 +244,7 @@ def _delays(
         if row.task == uid and row.kind == "step" and not is_undoing:
             step = _before((uid, int(run), key), steps, mirror)
             if step is not None and step.state == "to_repeat" and step.kind != "undo":
-                yield f"{Told.STEP_DELAYED} {key}"
+                yield f"{StatusEventType.STEP_DELAYED} {key}"
 
 
 def _before(place: tuple[str, int, str], steps: list[Change], mirror: Mirror) -> StepRow | None:

@@ -303,10 +303,10 @@ def told_outside_its_commit(stack: ExitStack) -> None:
 
     async def commit(self: Commits, changes: Any) -> Any:
         for change in changes:
-            if change.telling is not None:
-                bodies = [(body, None) for body in change.telling.bodies]
-                await cast("Any", self._store).beside.put(change.telling.queue, bodies)
-                change.telling = None
+            if change.status_events is not None:
+                bodies = [(body, None) for body in change.status_events.bodies]
+                await cast("Any", self._store).beside.put(change.status_events.queue, bodies)
+                change.status_events = None
         return await original(self, changes)
 
     put(stack, Commits, "_commit", commit)

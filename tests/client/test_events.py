@@ -16,7 +16,7 @@ from stepward.client import ClientSession, client_on
 from stepward.client.queues.events import BATCH, PAUSE, REFUSED_SECONDS, StatusEvents
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, Refused, StoreUnusable, TransportError
-from stepward.model.messages.status_events import Told, status_event
+from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Task
 from stepward.store.sqlite import SqliteStore
 from stepward.transport.queues.contract import QueuedMessage
@@ -29,7 +29,7 @@ QUEUE = "replies.shop.web"
 MANY = 2 * BATCH + 3
 
 
-def body(task: str, sequence: int, told: Told = Told.WAITING, **data: Any) -> bytes:
+def body(task: str, sequence: int, told: StatusEventType = StatusEventType.WAITING, **data: Any) -> bytes:
     row = Task(uid=f"uid-{task}", id=task, workflow="order", version="1", reply_to=QUEUE)
     return status_event(row, told, sequence, START, **data)
 
@@ -83,7 +83,7 @@ async def nothing_comes(events: StatusEvents, seconds: float = 5) -> bool:
 
 
 async def test_an_event_is_read_as_it_was_written(shop: Shop) -> None:
-    await shop.tell(body("a", 3, Told.STEP_COMPLETED, step="pay/1", name="pay"))
+    await shop.tell(body("a", 3, StatusEventType.STEP_COMPLETED, step="pay/1", name="pay"))
     async with shop.queues() as queues:
         event = await anext(queues.events(QUEUE))
     assert (event.id, event.type, event.subject, event.sequence) == ("uid-a/3", "stepward.step.completed", "a", 3)

@@ -13,7 +13,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.events import Event, Observers
 from stepward.host.queues.row_forwarder import BATCH, MOST_REFUSALS, MOST_TOGETHER, TOGETHER_BYTES, Carrier, packs
-from stepward.model.messages.status_events import Told, status_event
+from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Task
 from stepward.store.contract import StoredMessage
 from stepward.store.sqlite import SqliteStore
@@ -72,7 +72,7 @@ async def work(tmp_path: Path) -> AsyncIterator[Work]:
 
 async def test_a_status_event_leaves_with_the_identity_of_its_store(work: Work) -> None:
     task = Task(uid="uid-1", id="o1", workflow="fulfil", version="1", reply_to=QUEUE)
-    written = status_event(task, Told.STARTED, 2, 0.0)
+    written = status_event(task, StatusEventType.STARTED, 2, 0.0)
     await work.put(written)
     await work.carrier().carry_events()
     (told,) = work.outlet.told(QUEUE)

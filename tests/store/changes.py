@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from stepward.model.plan import is_planned
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES, StepState, TaskState
-from stepward.store.contract import Change, Deliver, Dispatch, Post, StepMove, TaskMove, Telling, Watch
+from stepward.store.contract import AddedEvents, Change, Deliver, Dispatch, Post, StepMove, TaskMove, Watch
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Stream
 from tests.store.listing import listed
@@ -127,7 +127,7 @@ def _move(stream: Stream, task: Task) -> TaskMove:
 def _tell(stream: Stream, change: Change, task: Task) -> None:
     chance = stream.chance
     if task.reply_to is not None and chance.random() < 0.3:
-        change.telling = Telling(REPLIES, task.events + (chance.random() < 0.05), [b'{"told":1}'])
+        change.status_events = AddedEvents(REPLIES, task.events + (chance.random() < 0.05), [b'{"told":1}'])
     if chance.random() < 0.1:
         change.alert(Alert(kind="task_error", task=task.uid, task_id=task.id, message="look"))
     if chance.random() < 0.1:

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from stepward import App
 from stepward.cli.input.targets import load_app
 from stepward.cli.main import cli
-from stepward.model.messages.status_events import KEPT_SECONDS, Told
+from stepward.model.messages.status_events import KEPT_SECONDS, StatusEventType
 from stepward.submission import accept_calls, acceptance, message_ends, submitter
 
 PAGE = (Path(__file__).parents[2] / "docs" / "submission.md").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_what_is_typed_in_the_terminal(shop: App) -> None:
 def test_every_type_of_event_stands_on_the_page() -> None:
     table = PAGE.partition("## Types of events")[2].partition("## ")[0]
     named = re.findall(r"`((?:request|task|step)\.\w+)`", table)
-    assert sorted(named) == sorted(told.value.removeprefix("stepward.") for told in Told)
+    assert sorted(named) == sorted(told.value.removeprefix("stepward.") for told in StatusEventType)
 
 
 def test_the_limits_are_the_codes_own() -> None:

@@ -144,7 +144,7 @@ class Conclusions:
         for active in touched:
             reason = missed.get(active.task.uid)
             if reason is None:
-                has_told |= active.change is not None and active.change.telling is not None
+                has_told |= active.change is not None and active.change.status_events is not None
                 self._conclude(active)
             else:
                 self._miss(active, reason)

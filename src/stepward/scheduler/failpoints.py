@@ -34,7 +34,7 @@ WRITES: dict[str, Callable[[Change], bool]] = {
     "turn.start_undo": _starts_undo,
     "turn.finish_undo": _finishes_undo,
     "turn.end_undo": _ends_undo,
-    "turn.status_events": lambda change: change.telling is not None,
+    "turn.status_events": lambda change: change.status_events is not None,
     "turn.submit": lambda change: change.born is not None,
     "turn.start": _starts,
     "turn.watch": lambda change: bool(change.watches),

@@ -127,7 +127,7 @@ class Intake:
         active.trims = TRIMS
         active.changed().born = task
         self._forward.plan(active)
-        active.tell_birth(now)
+        active.report_submission(now)
         if self._replay_check.is_enabled:
             self._replay_check.begin(task, [])
         try:

@@ -6,7 +6,7 @@ import pytest
 
 from stepward.model.states import TaskState
 from stepward.model.tasks.complete_by import of_claim
-from stepward.store.contract import Change, Store, Telling
+from stepward.store.contract import AddedEvents, Change, Store
 from tests.store.conformance.world import World, claimed, end, move, read, scheduler
 
 
@@ -34,11 +34,11 @@ async def test_a_commit_moves_it_with_a_move_or_alone(world: World, store: Store
     await store.scheduler.commit("s1", [Change(task=task.uid, complete_by=store.now() + 90)], None)
     found = await read(store, task)
     assert (found.complete_by, found.state) == (store.now() + 90, TaskState.WAITING)
-    told = Telling(queue="replies.shop.web", told=found.events, bodies=[b"{}"])
-    await store.scheduler.commit("s1", [Change(task=task.uid, telling=told)], None)
+    told = AddedEvents(queue="replies.shop.web", before=found.events, bodies=[b"{}"])
+    await store.scheduler.commit("s1", [Change(task=task.uid, status_events=told)], None)
     assert (await read(store, task)).complete_by == store.now() + 90
-    told = Telling(queue="replies.shop.web", told=found.events + 1, bodies=[b"{}"])
-    await store.scheduler.commit("s1", [Change(task=task.uid, telling=told, complete_by=store.now() + 95)], None)
+    told = AddedEvents(queue="replies.shop.web", before=found.events + 1, bodies=[b"{}"])
+    await store.scheduler.commit("s1", [Change(task=task.uid, status_events=told, complete_by=store.now() + 95)], None)
     assert (await read(store, task)).complete_by == store.now() + 95
     await store.scheduler.commit("s1", [Change(task=task.uid, move=move(found, TaskState.PROCESSING))], None)
     assert (await read(store, task)).complete_by is None

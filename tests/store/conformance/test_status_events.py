@@ -11,7 +11,7 @@ from stepward.errors import InstanceFenced
 from stepward.model.messages.cloudevents import decode_event
 from stepward.model.records import Alert, InboxKind, Task
 from stepward.model.states import TaskState
-from stepward.store.contract import Change, Directive, Post, Store, Telling
+from stepward.store.contract import AddedEvents, Change, Directive, Post, Store
 from tests.store.conformance.world import (
     FAILED,
     SERVED,
@@ -46,8 +46,8 @@ async def data(store: Store, number: int) -> Any:
     return msgspec.json.decode(decode_event((await standing(store))[number]).data)
 
 
-def telling(task: Task, *bodies: bytes, queue: str = QUEUE) -> Telling:
-    return Telling(queue, task.events, list(bodies))
+def telling(task: Task, *bodies: bytes, queue: str = QUEUE) -> AddedEvents:
+    return AddedEvents(queue, task.events, list(bodies))
 
 
 async def apply(store: Store, *changes: Change) -> dict[str, str]:
@@ -60,7 +60,7 @@ async def apply(store: Store, *changes: Change) -> dict[str, str]:
 async def test_an_owners_events_follow_the_events_before(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    assert await apply(store, Change(task=task.uid, telling=telling(task, b"three", b"four"))) == {}
+    assert await apply(store, Change(task=task.uid, status_events=telling(task, b"three", b"four"))) == {}
     assert await standing(store) == [*before, b"three", b"four"]
     assert (await read(store, task)).events == 4
 
@@ -69,7 +69,7 @@ async def test_an_owners_events_follow_the_events_before(world: World, store: St
 async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, store: Store, count: int) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    late = Change(task=task.uid, inserts=[step(task)], telling=Telling(QUEUE, count, [b"late"]))
+    late = Change(task=task.uid, inserts=[step(task)], status_events=AddedEvents(QUEUE, count, [b"late"]))
     assert "another process has reported on" in (await apply(store, late))[task.uid]
     assert (await standing(store), (await read(store, task)).events) == (before, 2)
     assert await store.client.steps(task.id) == []
@@ -78,7 +78,7 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
 async def test_an_end_without_the_tasks_event_count_is_not_reported(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), telling=Telling(QUEUE, 1, [b"end"]))
+    end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), status_events=AddedEvents(QUEUE, 1, [b"end"]))
     assert "another process has reported on" in (await apply(store, end))[task.uid]
     assert (await standing(store), await read(store, task)) == (before, task)
 
@@ -88,8 +88,8 @@ async def test_a_change_that_misses_tells_nothing_and_the_others_of_its_batch_do
     before = await standing(store)
     missed = await apply(
         store,
-        Change(task=bad.uid, finishes=[finish(step(bad))], telling=telling(bad, b"never")),
-        Change(task=good.uid, telling=telling(good, b"told")),
+        Change(task=bad.uid, finishes=[finish(step(bad))], status_events=telling(bad, b"never")),
+        Change(task=good.uid, status_events=telling(good, b"told")),
     )
     assert list(missed) == [bad.uid]
     assert await standing(store) == [*before, b"told"]
@@ -99,7 +99,7 @@ async def test_a_change_that_misses_tells_nothing_and_the_others_of_its_batch_do
 async def test_a_change_that_is_refused_for_its_data_tells_nothing(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    refused = Change(task=task.uid, inserts=[step(task, attempt=-1)], telling=telling(task, b"never"))
+    refused = Change(task=task.uid, inserts=[step(task, attempt=-1)], status_events=telling(task, b"never"))
     assert "refused" in (await apply(store, refused))[task.uid]
     assert (await standing(store), (await read(store, task)).events) == (before, 2)
 
@@ -108,7 +108,7 @@ async def test_only_the_owner_tells(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     await scheduler(store, "s2")
     before = await standing(store)
-    change = Change(task=task.uid, telling=telling(task, b"never"))
+    change = Change(task=task.uid, status_events=telling(task, b"never"))
     committed = await store.scheduler.commit("s2", [change], None)
     assert "not held" in committed.missed[task.uid]
     await store.host.retire("s1")
@@ -122,8 +122,8 @@ async def test_each_task_tells_its_own_queue(world: World, store: Store) -> None
     kiosk = await claimed(world, store, reply_to="replies.shop.kiosk")
     await apply(
         store,
-        Change(task=web.uid, telling=telling(web, b"web")),
-        Change(task=kiosk.uid, telling=telling(kiosk, b"kiosk", queue="replies.shop.kiosk")),
+        Change(task=web.uid, status_events=telling(web, b"web")),
+        Change(task=kiosk.uid, status_events=telling(kiosk, b"kiosk", queue="replies.shop.kiosk")),
     )
     assert (await standing(store))[2:] == [b"web"]
     assert (await standing(store, "replies.shop.kiosk"))[2:] == [b"kiosk"]
@@ -176,11 +176,11 @@ async def test_a_transaction_that_is_rolled_back_tells_nothing(world: World, sto
 
 async def test_a_task_born_claimed_is_counted_from_its_birth(world: World, store: Store) -> None:
     task = world.born("s1", reply_to=QUEUE)
-    birth = Change(task=task.uid, born=task, telling=telling(task, b"received", b"started"))
+    birth = Change(task=task.uid, born=task, status_events=telling(task, b"received", b"started"))
     assert await apply(store, birth) == {}
     assert (await standing(store), (await read(store, task)).events) == ([b"received", b"started"], 2)
     again = world.born("s1", id=task.id, reply_to=QUEUE)
-    missed = await apply(store, Change(task=again.uid, born=again, telling=telling(again, b"received")))
+    missed = await apply(store, Change(task=again.uid, born=again, status_events=telling(again, b"received")))
     assert list(missed) == [again.uid]
     assert await standing(store) == [b"received", b"started"]
 

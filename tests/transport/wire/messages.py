@@ -6,7 +6,7 @@ import msgspec
 
 from stepward.model.messages.cloudevents import CloudEvent, encode_event, instant, stamped
 from stepward.model.messages.requests import Outcome
-from stepward.model.messages.status_events import Told, ended_with, status_event
+from stepward.model.messages.status_events import StatusEventType, ended_with, status_event
 from stepward.model.records import Task
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.losses import encode_loss
@@ -80,10 +80,12 @@ def _status_events() -> list[bytes]:
     task = Task(uid=ONE, id="A-4", workflow="fulfil", version="1", reply_to="replies.shop.web")
     step = {"step": "payments.charge/1", "name": "payments.charge"}
     return [
-        status_event(task, Told.STARTED, 2, START + 0.25),
-        status_event(task, Told.STEP_DELAYED, 3, START + 1, **step, failures=1, repeat_at=START + 3, error=_error()),
-        status_event(task, Told.WAITING, 4, START + 4, waits_for="signal approval", until=None),
-        status_event(task, Told.COMPLETED, 5, START + 9, **ended_with(b'"parcel-1"', None)),
+        status_event(task, StatusEventType.STARTED, 2, START + 0.25),
+        status_event(
+            task, StatusEventType.STEP_DELAYED, 3, START + 1, **step, failures=1, repeat_at=START + 3, error=_error()
+        ),
+        status_event(task, StatusEventType.WAITING, 4, START + 4, waits_for="signal approval", until=None),
+        status_event(task, StatusEventType.COMPLETED, 5, START + 9, **ended_with(b'"parcel-1"', None)),
     ]
 
 

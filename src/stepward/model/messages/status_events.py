@@ -20,7 +20,7 @@ KEPT_SECONDS = 7 * 86_400.0
 """Seconds for which an event stays in a queue that is not read."""
 
 
-class Told(StrEnum):
+class StatusEventType(StrEnum):
     """The kind of an event; its type."""
 
     RECEIVED = "stepward.request.received"
@@ -42,28 +42,28 @@ class Told(StrEnum):
 
 
 OF_STATE = {
-    TaskState.PENDING: Told.RESUMED,
-    TaskState.WAITING: Told.WAITING,
-    TaskState.SUSPENDED: Told.SUSPENDED,
-    TaskState.UNDOING: Told.UNDOING,
-    TaskState.PROCESSED: Told.COMPLETED,
-    TaskState.ERROR: Told.FAILED,
-    TaskState.UNDONE: Told.UNDONE,
-    TaskState.CANCELLED: Told.CANCELLED,
+    TaskState.PENDING: StatusEventType.RESUMED,
+    TaskState.WAITING: StatusEventType.WAITING,
+    TaskState.SUSPENDED: StatusEventType.SUSPENDED,
+    TaskState.UNDOING: StatusEventType.UNDOING,
+    TaskState.PROCESSED: StatusEventType.COMPLETED,
+    TaskState.ERROR: StatusEventType.FAILED,
+    TaskState.UNDONE: StatusEventType.UNDONE,
+    TaskState.CANCELLED: StatusEventType.CANCELLED,
 }
 """The event for each state that a task enters; into ``pending`` an operator moves it back."""
 
 _encoder = msgspec.json.Encoder()
 
 
-def status_event(task: Task, told: Told, sequence: int, at: float, **data: Any) -> bytes:
+def status_event(task: Task, kind: StatusEventType, sequence: int, at: float, **data: Any) -> bytes:
     """The event as stored in the queue; the same task and sequence give the same id for ever."""
     return _encoder.encode(
         {
             "specversion": "1.0",
             "id": f"{task.uid}/{sequence}",
             "source": f"/stepward/{(task.reply_to or '').split('.')[1]}",
-            "type": told.value,
+            "type": kind.value,
             "subject": task.id,
             "time": instant(at),
             "sequence": sequence_text(sequence),
@@ -97,7 +97,7 @@ def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, b
         "specversion": "1.0",
         "id": f"refused:{subject}/1",
         "source": f"/stepward/{app}",
-        "type": Told.REFUSED.value,
+        "type": StatusEventType.REFUSED.value,
         "subject": subject,
         "time": instant(at),
         "sequence": sequence_text(1),
@@ -109,9 +109,9 @@ def refused_event(body: bytes, app: str, reason: str, at: float) -> tuple[str, b
 
 def ended_with(output: bytes | None, error: bytes | None) -> dict[str, Any]:
     """The result and error in an event about a task's state."""
-    told = {}
+    data = {}
     if output is not None:
-        told["result"] = msgspec.Raw(output)
+        data["result"] = msgspec.Raw(output)
     if error is not None:
-        told["error"] = msgspec.Raw(public(error))
-    return told
+        data["error"] = msgspec.Raw(public(error))
+    return data

@@ -8,13 +8,13 @@ from typing import Any
 
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Reply
-from stepward.model.messages.status_events import Told, status_event
+from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.tasks.complete_by import of_attempt, of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
-from stepward.store.contract import Change, Telling
+from stepward.store.contract import AddedEvents, Change
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.engine import Execution
 from stepward.workflow.undo import UndoOrder
@@ -121,17 +121,17 @@ class ActiveTask:
             self.change = Change(task=self.task.uid)
         return self.change
 
-    def tell(self, told: Told, now: float, **data: Any) -> None:
+    def report(self, kind: StatusEventType, now: float, **data: Any) -> None:
         """Tell the task's private response queue, if it has one; it stands there once the change is committed."""
         task = self.task
         if task.reply_to is None:
             return
         change = self.changed()
-        telling = change.telling
-        if telling is None:
-            telling = change.telling = Telling(task.reply_to, task.events)
-        sequence = task.events + len(telling.bodies) + 1
-        telling.bodies.append(status_event(task, told, sequence, now, **data))
+        added = change.status_events
+        if added is None:
+            added = change.status_events = AddedEvents(task.reply_to, task.events)
+        sequence = task.events + len(added.bodies) + 1
+        added.bodies.append(status_event(task, kind, sequence, now, **data))
 
     def begin_anew(self, now: float) -> None:
         """Discard what this turn decided; a submission and its status events stay."""
@@ -139,12 +139,12 @@ class ActiveTask:
         born = before.born
         self.change = Change(task=self.task.uid, born=born, plans=before.plans)
         if born is not None:
-            self.tell_birth(now)
+            self.report_submission(now)
 
-    def tell_birth(self, now: float) -> None:
+    def report_submission(self, now: float) -> None:
         """Send the status events of a task that is submitted and claimed in one commit."""
-        self.tell(Told.RECEIVED, self.task.created_at)
-        self.tell(Told.STARTED, now)
+        self.report(StatusEventType.RECEIVED, self.task.created_at)
+        self.report(StatusEventType.STARTED, now)
 
     def begin(self, call: StepCall) -> Step:
         """Hold a step that the workflow asked for, not yet started."""

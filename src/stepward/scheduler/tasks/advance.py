@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 from stepward.model.effects import former_generations, key_of, needs_undo
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.model.messages.status_events import Told, ended_with
+from stepward.model.messages.status_events import StatusEventType, ended_with
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.model.tasks.attributes import SET_ATTRIBUTES
@@ -202,8 +202,8 @@ class Advance:
             active.recorded[step.key] = step, error
 
     def _tell_outcome(self, active: ActiveTask, step: Step, error: bytes | None, now: float) -> None:
-        told = Told.STEP_COMPLETED if error is None else Told.STEP_FAILED
-        active.tell(told, now, step=step.key, name=step.name, **ended_with(None, error))
+        kind = StatusEventType.STEP_COMPLETED if error is None else StatusEventType.STEP_FAILED
+        active.report(kind, now, step=step.key, name=step.name, **ended_with(None, error))
 
     def _record(self, active: ActiveTask, decisions: Decisions) -> None:
         change = active.changed()

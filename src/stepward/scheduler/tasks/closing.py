@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.messages.status_events import Told
+from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import Step
 from stepward.model.states import TaskState
 from stepward.model.tasks.complete_by import is_too_far, latest_end, nearest, of_steps
@@ -72,8 +72,8 @@ class Closing:
         # Not before: read anew after a change that missed, an answered step runs, and is not to be asked for again.
         for finish in change.finishes:
             active.sent.pop((finish.run, finish.key), None)
-        if change.telling is not None:
-            active.task.events += len(change.telling.bodies)
+        if change.status_events is not None:
+            active.task.events += len(change.status_events.bodies)
         if self._replay_check.is_enabled:
             self._replay_check.note(change)
         if change.complete_by is not None:
@@ -146,7 +146,7 @@ class Closing:
         waits_for, until = execution.waits_for, active.wakes_at
         self._active_tasks.waiting.enter(active, now)
         if active.waits_anew(waits_for, until):
-            active.tell(Told.WAITING, now, waits_for=waits_for, until=until)
+            active.report(StatusEventType.WAITING, now, waits_for=waits_for, until=until)
         is_other = (task.waits_for, task.wake_at) != (waits_for, until)
         if is_other or active.mended or task.state is not TaskState.WAITING:
             face = {"wake_at": until, "waits_for": waits_for, "complete_by": of_steps(active.open.values())}

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from stepward.model import failures
 from stepward.model.effects import StepPlace, place_of, read_place
 from stepward.model.messages.requests import Outcome, RecordedReply, Reply
-from stepward.model.messages.status_events import Told, ended_with
+from stepward.model.messages.status_events import StatusEventType, ended_with
 from stepward.model.records import Alert, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.replies import checked
@@ -151,7 +151,7 @@ class Inbox:
             return
         if step.state is StepState.TO_REPEAT:
             more = {"failures": step.failure_count, "repeat_at": step.repeat_at, **ended_with(None, step.error)}
-            active.tell(Told.STEP_DELAYED, now, step=key, name=step.name, **more)
+            active.report(StatusEventType.STEP_DELAYED, now, step=key, name=step.name, **more)
 
     def _child(self, active: ActiveTask, row: InboxRow, now: float) -> None:
         step = _child_step(active, read_place(row.name))

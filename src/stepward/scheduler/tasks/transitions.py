@@ -10,7 +10,7 @@ from stepward.error_messages import named
 from stepward.model import failures
 from stepward.model.containment import failure_of
 from stepward.model.effects import is_in_doubt, may_have_acted
-from stepward.model.messages.status_events import OF_STATE, Told, ended_with
+from stepward.model.messages.status_events import OF_STATE, StatusEventType, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import StepState, TaskState
 from stepward.model.tasks import stopped_tasks
@@ -88,7 +88,7 @@ class Transitions:
             active.changed().fits = former
         retry_at = now + stopped_tasks.retry_after(tries)
         if tries == 1:
-            active.tell(Told.WAITING, now, waits_for=stopped_tasks.WAITS_FOR, until=retry_at)
+            active.report(StatusEventType.WAITING, now, waits_for=stopped_tasks.WAITS_FOR, until=retry_at)
         active.changed().move = self.move(
             task,
             TaskState.WAITING,
@@ -155,12 +155,12 @@ class Transitions:
             complete_by=active.held_until(now),
         )
         active.changed().fits = stopped_tasks.place_of(active.task)
-        active.tell(Told.UNDOING, now, **ended_with(None, error))
+        active.report(StatusEventType.UNDOING, now, **ended_with(None, error))
         active.enter(Phase.RELOADING)
 
     def suspended(self, active: ActiveTask, now: float) -> None:
         """Let the task go until an operator resumes it."""
-        active.tell(Told.SUSPENDED, now)
+        active.report(StatusEventType.SUSPENDED, now)
         self._let_go(active, TaskState.SUSPENDED, now)
 
     def evicted(self, active: ActiveTask, now: float) -> None:
@@ -205,7 +205,7 @@ class Transitions:
         if change.fits is None:
             # It waits for code that fits no longer.
             change.fits = stopped_tasks.place_of(task)
-        active.tell(OF_STATE[after], now, **ended_with(output, error))
+        active.report(OF_STATE[after], now, **ended_with(output, error))
         if task.parent is not None:
             change.post(
                 Post(

@@ -50,13 +50,13 @@ from stepward.store.contract.values.batches import (
 from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.change_rows import (
     TRIM_ROWS,
+    AddedEvents,
     Deliver,
     Dispatch,
     Finish,
     Post,
     StepMove,
     TaskMove,
-    Telling,
     Trim,
     Watch,
 )
@@ -71,6 +71,7 @@ __all__ = [
     "MOST_COUNTED",
     "OVERTAKEN",
     "TRIM_ROWS",
+    "AddedEvents",
     "AuditHead",
     "AuditedAct",
     "Batch",
@@ -135,7 +136,6 @@ __all__ = [
     "TaskCount",
     "TaskMove",
     "TaskSearch",
-    "Telling",
     "Transaction",
     "Trim",
     "UnownedStep",

@@ -90,7 +90,7 @@ def is_owners(change: Change) -> bool:
         or change.step_moves
         or change.taken
         or change.children
-        or change.telling
+        or change.status_events
         or change.complete_by
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
-from stepward.model.messages.status_events import Told
+from stepward.model.messages.status_events import StatusEventType
 from stepward.transport.asyncapi.schemas import Schema, refer, schemas
 from stepward.transport.wire.wire_events import Instant
 
@@ -145,21 +145,21 @@ class StatusEventEnvelope(Struct):
     """Data that depend on the event's type."""
 
 
-DATA: dict[Told, tuple[type[EventData], str]] = {
-    Told.RECEIVED: (TaskData, "The task was inserted."),
-    Told.REFUSED: (RefusedData, "No task was made of the message, and none will be: it is a dead letter."),
-    Told.STARTED: (TaskData, "A Scheduler has started the task."),
-    Told.STEP_COMPLETED: (StepData, "The workflow received a step's result."),
-    Told.STEP_FAILED: (FailedData, "The workflow received a step's error."),
-    Told.STEP_DELAYED: (DelayData, "An attempt failed or ran out of time: the step is tried again."),
-    Told.WAITING: (WaitData, "The task waits for a signal, a time or a child task."),
-    Told.SUSPENDED: (ErrorData, "An operator suspended the task."),
-    Told.RESUMED: (ErrorData, "An operator resumed the task."),
-    Told.UNDOING: (ErrorData, "The task's steps are being undone."),
-    Told.COMPLETED: (ResultData, "The end."),
-    Told.FAILED: (ErrorData, "The task needs an operator."),
-    Told.UNDONE: (ErrorData, "The end, with everything undone."),
-    Told.CANCELLED: (ErrorData, "The end of a task that was cancelled, with everything undone."),
+DATA: dict[StatusEventType, tuple[type[EventData], str]] = {
+    StatusEventType.RECEIVED: (TaskData, "The task was inserted."),
+    StatusEventType.REFUSED: (RefusedData, "No task was made of the message, and none will be: it is a dead letter."),
+    StatusEventType.STARTED: (TaskData, "A Scheduler has started the task."),
+    StatusEventType.STEP_COMPLETED: (StepData, "The workflow received a step's result."),
+    StatusEventType.STEP_FAILED: (FailedData, "The workflow received a step's error."),
+    StatusEventType.STEP_DELAYED: (DelayData, "An attempt failed or ran out of time: the step is tried again."),
+    StatusEventType.WAITING: (WaitData, "The task waits for a signal, a time or a child task."),
+    StatusEventType.SUSPENDED: (ErrorData, "An operator suspended the task."),
+    StatusEventType.RESUMED: (ErrorData, "An operator resumed the task."),
+    StatusEventType.UNDOING: (ErrorData, "The task's steps are being undone."),
+    StatusEventType.COMPLETED: (ResultData, "The end."),
+    StatusEventType.FAILED: (ErrorData, "The task needs an operator."),
+    StatusEventType.UNDONE: (ErrorData, "The end, with everything undone."),
+    StatusEventType.CANCELLED: (ErrorData, "The end of a task that was cancelled, with everything undone."),
 }
 STATUS = tuple(told.value.removeprefix("stepward.").title().replace(".", "") for told in DATA)
 """The names of the messages: ``TaskCompleted``."""
@@ -173,7 +173,7 @@ def application_schemas() -> dict[str, Schema]:
     return schemas(list(kinds)) | told
 
 
-def _schema(name: str, told: Told, described: tuple[type[EventData], str]) -> Schema:
+def _schema(name: str, told: StatusEventType, described: tuple[type[EventData], str]) -> Schema:
     data, text = described
     own = {"type": {"enum": [told.value]}, "data": refer(data)}
     return {

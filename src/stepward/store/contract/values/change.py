@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from stepward.model.plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, Step, Task
 from stepward.store.contract.values.change_rows import (
+    AddedEvents,
     Deliver,
     Dispatch,
     Finish,
@@ -21,7 +22,6 @@ from stepward.store.contract.values.change_rows import (
     StepKey,
     StepMove,
     TaskMove,
-    Telling,
     Trim,
     Watch,
 )
@@ -94,7 +94,7 @@ class Change(Struct, kw_only=True):
     posts: Sequence[Post] = ()
     alerts: Sequence[Alert] = ()
     audits: Sequence[Audit] = ()
-    telling: Telling | None = None
+    status_events: AddedEvents | None = None
     trim: Trim | None = None
     """A bounded number of rows of former runs to delete; it never misses."""
     complete_by: float | None = None

@@ -113,11 +113,11 @@ class Post(Struct, frozen=True, kw_only=True):
     sender: str = ""
 
 
-class Telling(Struct, gc=False):
+class AddedEvents(Struct, gc=False):
     """Status events for the task's private response queue, put in the commit of the change."""
 
     queue: str
-    told: int
+    before: int
     """The number of events before these; the change misses if the row's count differs."""
     bodies: list[bytes] = field(default_factory=list)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.messages.status_events import Told
+from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import PRIORITIES, History, Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
@@ -45,5 +45,5 @@ async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> t
     tasks = [rows.task(row) for row in found]
     for task, row in zip(tasks, found, strict=True):
         if row[UNSTARTED]:
-            await status_events.tell(connection, task, Told.STARTED, wanted.now)
+            await status_events.report(connection, task, StatusEventType.STARTED, wanted.now)
     return tasks, bool(found) and found[0][MORE]

@@ -122,4 +122,4 @@ def _concerns_others(change: Change) -> bool:
     move = change.move
     lets_go = move is not None and (move.release or move.after in TASK_ENDS)
     has_failed = any(watch.error is not None for watch in change.watches)
-    return bool(lets_go or has_failed or change.posts or change.telling or change.children or change.alerts)
+    return bool(lets_go or has_failed or change.posts or change.status_events or change.children or change.alerts)

@@ -9,7 +9,7 @@ from msgspec.structs import astuple, replace
 
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
-from stepward.store.contract import TRIM_ROWS, Change, TaskMove, Telling
+from stepward.store.contract import TRIM_ROWS, AddedEvents, Change, TaskMove
 from stepward.store.postgres.engine.columns import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 from stepward.store.rules.changes import NOT_AS_READ, TOLD_BY_OTHERS, Missed
@@ -98,18 +98,18 @@ def _held(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
 def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
     """Tasks are written before their steps, as the verbs that decide on steps lock the tasks first."""
     known = [change for change in changes if change.born is None]
-    moves = sorted((*move_values(c.task, c.move), *_counts(c.telling)) for c in known if c.move)
-    touched = sorted((c for c in known if c.move is None and (c.telling or c.complete_by)), key=lambda c: c.task)
-    touches = [(c.task, *_counts(c.telling), c.complete_by) for c in touched]
+    moves = sorted((*move_values(c.task, c.move), *_counts(c.status_events)) for c in known if c.move)
+    touched = sorted((c for c in known if c.move is None and (c.status_events or c.complete_by)), key=lambda c: c.task)
+    touches = [(c.task, *_counts(c.status_events), c.complete_by) for c in touched]
     parts = _part("move_task", moves, f"{NOT_AS_READ}, or another process has reported on it since")
     for part in parts:
         part.values.append(instance)
     return parts + _part("touch_task", touches, TOLD_BY_OTHERS)
 
 
-def _counts(events: Telling | None) -> tuple[int | None, int | None]:
+def _counts(events: AddedEvents | None) -> tuple[int | None, int | None]:
     """The number of events before and after the change; None: the change adds none."""
-    return (None, None) if events is None else (events.told, events.told + len(events.bodies))
+    return (None, None) if events is None else (events.before, events.before + len(events.bodies))
 
 
 def _local_submissions(born: list[Task]) -> list[TurnPart]:
@@ -148,16 +148,18 @@ def _children(changes: Sequence[Change]) -> list[TurnPart]:
 
 
 def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
-    events = [(c.telling.queue, body) for c in changes if c.telling is not None for body in c.telling.bodies]
+    events = [
+        (c.status_events.queue, body) for c in changes if c.status_events is not None for body in c.status_events.bodies
+    ]
     return [TurnPart("status_events.put", event_columns(events, now), None, "")] if events else []
 
 
 def _as_born(task: Task, change: Change) -> Task:
     """The row of a task that is born claimed, as it stands at the end of its first turn."""
-    if change.telling is not None:
-        if change.telling.told != task.events:
+    if change.status_events is not None:
+        if change.status_events.before != task.events:
             raise Missed(TOLD_BY_OTHERS)
-        task = replace(task, events=task.events + len(change.telling.bodies))
+        task = replace(task, events=task.events + len(change.status_events.bodies))
     return _moved(task, change.move) if change.move is not None else task
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from itertools import chain, zip_longest
 
-from stepward.model.messages.status_events import Told
+from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
@@ -83,5 +83,5 @@ def _take(connection: Connection, picked: list[Row], instance: str, now: float) 
     taken = [found[uid] for _, uid in picked]
     for task in taken:
         if task.uid in unstarted and task.reply_to is not None:
-            driven(connection, status_events.tell, task, Told.STARTED, now)
+            driven(connection, status_events.report, task, StatusEventType.STARTED, now)
     return taken

@@ -133,7 +133,7 @@ def _apply(connection: Connection, instance: str, changes: Sequence[Change], now
     for query, what, rows_of in STEP_QUERIES:
         _run(connection, what, TURN[query], rows_of(changes))
     _trim(connection, changes)
-    events = [(change.task, change.telling) for change in changes if change.telling is not None]
+    events = [(change.task, change.status_events) for change in changes if change.status_events is not None]
     if events:
         status_events.put(connection, events, now)
     moves = [(*move_values(change.task, change.move), instance) for change in changes if change.move is not None]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.messages.status_events import KEPT_SECONDS
-from stepward.store.contract import Telling
+from stepward.store.contract import AddedEvents
 from stepward.store.queries import load_queries
 from stepward.store.rules.changes import TOLD_BY_OTHERS, Missed
 from stepward.store.sqlite.engine.connection import Connection
@@ -14,11 +14,11 @@ from stepward.store.sqlite.engine.connection import Connection
 Q = load_queries(__package__, "status_events.sql")
 
 
-def put(connection: Connection, events: Sequence[tuple[str, Telling]], now: float) -> None:
+def put(connection: Connection, events: Sequence[tuple[str, AddedEvents]], now: float) -> None:
     """Puts the events of tasks, by uid. Raises Missed if another process put one in between."""
-    counts = [(uid, telling.told, telling.told + len(telling.bodies)) for uid, telling in events]
+    counts = [(uid, added.before, added.before + len(added.bodies)) for uid, added in events]
     if connection.change_many(Q["count"], counts) != len(counts):
         raise Missed(TOLD_BY_OTHERS)
     expires_at = now + KEPT_SECONDS
-    bodies = [(telling.queue, body, expires_at) for _, telling in events for body in telling.bodies]
+    bodies = [(added.queue, body, expires_at) for _, added in events for body in added.bodies]
     connection.change_many(Q["put"], bodies)

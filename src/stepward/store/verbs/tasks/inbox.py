@@ -71,7 +71,7 @@ async def move_free(
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
         if not audits.is_tried_again(task, verdict.after):
-            await status_events.tell(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
+            await status_events.report(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
         if audits.is_mended(task, verdict.after):
             await _mend(connection, task, now)
         place = place_of(task)

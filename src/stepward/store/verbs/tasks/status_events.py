@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepward.model.messages.status_events import KEPT_SECONDS, Told, status_event
+from stepward.model.messages.status_events import KEPT_SECONDS, StatusEventType, status_event
 from stepward.model.records import Task
 from stepward.store.verbs.connection import VerbConnection
 
@@ -13,20 +13,20 @@ Events = Sequence[tuple[str, bytes]]
 """Queues, each with the body of its event."""
 
 
-async def tell(connection: VerbConnection, task: Task, told: Told, now: float, /, **data: Any) -> None:
+async def report(connection: VerbConnection, task: Task, kind: StatusEventType, now: float, /, **data: Any) -> None:
     """Appends an event of a task without an owner to its private response queue, if it has one, and counts it."""
     if task.reply_to is None:
         return
     row = await connection.row("status_events.next", task.uid)
     if row is not None:
         task.events = row[0]
-        await put(connection, [(task.reply_to, status_event(task, told, task.events, now, **data))], now)
+        await put(connection, [(task.reply_to, status_event(task, kind, task.events, now, **data))], now)
 
 
 def received(task: Task) -> bytes:
     """The event that a new task was submitted; its row is not inserted yet and will count the event."""
     task.events = 1
-    return status_event(task, Told.RECEIVED, 1, task.created_at)
+    return status_event(task, StatusEventType.RECEIVED, 1, task.created_at)
 
 
 async def put(connection: VerbConnection, events: Events, now: float) -> None:
