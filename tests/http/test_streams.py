@@ -21,6 +21,7 @@ EVENTS = "/api/v1/events"
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looks, "PACE_SECONDS", 0.02)
     monkeypatch.setattr(looks, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(looks, "SHARE", 0)
 
 
 async def test_tasks_are_sent_when_they_are_submitted_end_fail_or_are_acted_upon(

@@ -2,8 +2,9 @@
 (() => {
   "use strict";
   const RECONNECT = 5000;
-  // A page spends a fiftieth of the time on being drawn anew, however busy the store is.
+  // A page spends about a fiftieth of the time on being drawn anew, and follows a busy store within seconds.
   const SHARE = 50;
+  const LONGEST_PAUSE = 5000;
   const pulse = document.getElementById("pulse");
   const skew = Number(document.body.dataset.now) - Date.now() / 1000;
   let source = null;
@@ -31,7 +32,7 @@
     timer = setTimeout(() => {
       timer = 0;
       const began = performance.now();
-      refresh().catch(() => say("lost", "lost")).finally(() => { mayAt = performance.now() + SHARE * (performance.now() - began); });
+      refresh().catch(() => say("lost", "lost")).finally(() => { mayAt = performance.now() + Math.min(LONGEST_PAUSE, SHARE * (performance.now() - began)); });
     }, Math.max(0, mayAt - performance.now()));
   }
   async function refresh() {

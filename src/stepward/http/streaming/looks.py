@@ -11,7 +11,11 @@ from stepward.events import Hints
 PACE_SECONDS = 1.0
 """Least seconds between two looks, because a busy store hints all the time."""
 BEAT_SECONDS = 2.0
-"""Most seconds between two looks, because hints are not complete; the credential is checked as often."""
+"""Seconds between two looks without a hint, because hints are not complete."""
+SHARE = 50
+"""A stream pauses so many times as long as a look and the sending of its changes took: it costs at most 2%."""
+LONGEST_PAUSE_SECONDS = 3.5
+"""Most seconds between two checks of a credential, so that a stream ends within five seconds of its revocation."""
 STREAM_SECONDS = 3600.0
 """Seconds after which a stream ends and the client reconnects."""
 
@@ -25,10 +29,12 @@ async def looks(hints: Hints) -> AsyncIterator[None]:
     try:
         while loop.time() < ends_at:
             stirred.clear()
+            began = loop.time()
             yield
-            await asyncio.sleep(PACE_SECONDS)
+            pause = min(LONGEST_PAUSE_SECONDS, max(PACE_SECONDS, SHARE * (loop.time() - began)))
+            await asyncio.sleep(pause)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(BEAT_SECONDS - PACE_SECONDS):
+                async with asyncio.timeout(max(0.0, BEAT_SECONDS - pause)):
                     await stirred.wait()
     finally:
         hints.unlisten(stirred.set)

@@ -9,7 +9,7 @@ from stepward.store import rows
 from stepward.store.contract import ChangedTasks, ChangesPlace
 from stepward.store.verbs.connection import VerbConnection
 
-MOST_CHANGES = 1_000
+MOST_CHANGES = 500
 """Most changes of each kind in one reading."""
 LATE_SECONDS = 3.0
 """Seconds that each reading goes back, because a transaction commits later than its instant."""
