@@ -21,9 +21,9 @@ def message_of(error: BaseException) -> str:
     """The message of an exception, with those within a group; the name of its type if it has none, or is unreadable."""
     if isinstance(error, BaseExceptionGroup):
         named = list(islice(leaves_of(error), NAMED_OF_GROUP + 1))
-        parts = [f"{type(leaf).__name__}: {_said(leaf)}" for leaf in named[:NAMED_OF_GROUP]]
+        parts = [f"{type(leaf).__name__}: {_message(leaf)}" for leaf in named[:NAMED_OF_GROUP]]
         return f"{error.message}: {'; '.join(parts)}{'; …' if len(named) > NAMED_OF_GROUP else ''}"
-    return _said(error)
+    return _message(error)
 
 
 def leaves_of(error: BaseException) -> Iterator[BaseException]:
@@ -37,7 +37,7 @@ def leaves_of(error: BaseException) -> Iterator[BaseException]:
             yield first
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
         return str(error) or type(error).__name__
     except BaseException:  # a broken __str__ must not hide what happened

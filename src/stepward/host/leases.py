@@ -32,7 +32,7 @@ class InstanceLeases:
         self.ends: dict[str, float] = {}
         """By instance that was not given up, the end of its lease by the store's clock."""
         self._jumped = parts.store.host.jumped()
-        self._untold: list[str] = []
+        self._unreported: list[str] = []
         """Lost instances for which ``lost`` failed, because the store was unavailable."""
         self._retiring: dict[str, bool] = {}
         """Instances given up without the store's knowledge, and whether in good order."""
@@ -124,7 +124,7 @@ class InstanceLeases:
                 self.ends[instance] = sent_at + self._parts.settings.lease
             else:
                 del self.ends[instance]
-                self._untold.append(instance)
+                self._unreported.append(instance)
         await self._tell_lost()
 
     def _ahead(self) -> float:
@@ -137,6 +137,6 @@ class InstanceLeases:
             self._parts.observers.tell("clock.jumped", seconds=round(self._jumped - before, 3))
 
     async def _tell_lost(self) -> None:
-        while self._untold:
-            await self._lost(self._untold[0])
-            self._untold.pop(0)
+        while self._unreported:
+            await self._lost(self._unreported[0])
+            self._unreported.pop(0)

@@ -41,7 +41,7 @@ def _code(workflow: Workflow[Any, Any]) -> str:
     except (OSError, TypeError, SyntaxError, ValueError):
         return ""  # Code whose source cannot be read is never reported as different.
     function = next((node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)), None)
-    return "" if function is None else _hashed(" ".join(_told(_bare(function))))
+    return "" if function is None else _hashed(" ".join(_words(_bare(function))))
 
 
 def _bare(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
@@ -52,17 +52,17 @@ def _bare(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
     return function
 
 
-def _told(node: object) -> Iterator[str]:
+def _words(node: object) -> Iterator[str]:
     """A syntax tree as text, the same in every version of Python that knows its nodes."""
     if isinstance(node, ast.AST):
         yield type(node).__name__
         for name, value in ast.iter_fields(node):
             if value is not None and value != [] and not isinstance(value, ast.expr_context):
                 yield f"{name}="
-                yield from _told(value)
+                yield from _words(value)
     elif isinstance(node, list):
         for part in node:
-            yield from _told(part)
+            yield from _words(part)
         yield ";"
     else:
         yield repr(node)

@@ -174,7 +174,7 @@ def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
     except StepwardError:
         raise
     except Exception as error:
-        raise _told(error) from error
+        raise _translated(error) from error
 
 
 def _is_in_transaction(caller: ExternalConnection) -> bool:
@@ -190,7 +190,7 @@ def _once(ask: Ask) -> Dialogue[None]:
     yield ask
 
 
-def _told(error: Exception) -> Refused:
+def _translated(error: Exception) -> Refused:
     what = said(error)
     if state_of(error) == AUTOCOMMIT:
         return Refused(IN_AUTOCOMMIT)

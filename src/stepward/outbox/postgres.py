@@ -34,12 +34,12 @@ class PostgresSource:
     async def taken(self, most: int, without: Sequence[int]) -> AsyncIterator[OutboxBatch]:
         try:
             connection = await self._ready()
-            with self._told():
+            with self._translating():
                 await connection.run("begin")
                 found = await connection.fetched(Q["take"], self._app, most, self._limit, list(without))
             batch = OutboxBatch([OutboxRow(*row) for row in found])
             yield batch
-            with self._told():
+            with self._translating():
                 await _record(connection, batch)
                 await connection.run("commit")
         except BaseException:
@@ -55,12 +55,12 @@ class PostgresSource:
     async def _ready(self) -> Connection:
         if self._connection is None or not self._connection.usable:
             self._connection = await self._connector.connect({}, SECONDS)
-            with self._told():
+            with self._translating():
                 await _create(self._connection)
         return self._connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translating(self) -> Iterator[None]:
         try:
             yield
         except StepwardError:

@@ -23,7 +23,7 @@ class MixedCode:
         self._store = store
         self._observers = observers
         self._look_at = 0.0
-        self._told: list[str] | None = None
+        self._reported: list[str] | None = None
         """The differences at the last check; None before the first."""
 
     async def look(self, term: int) -> None:
@@ -34,14 +34,14 @@ class MixedCode:
         found = mixed(await self._store.schedulers())
         self._look_at = now + LOOK_EVERY
         differs = [each.message for each in found]
-        if differs == self._told:
+        if differs == self._reported:
             return
         # An alert of a former leader stands, unless its cause is over.
-        if (self._told is not None or not found) and await self._store.settle_alert(term, KIND) and not found:
+        if (self._reported is not None or not found) and await self._store.settle_alert(term, KIND) and not found:
             self._observers.tell("code.agrees")
         if found:
             await self._raise(term, found)
-        self._told = differs
+        self._reported = differs
 
     async def _raise(self, term: int, found: list[Mixed]) -> None:
         more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

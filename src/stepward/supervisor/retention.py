@@ -42,7 +42,7 @@ class Retention:
         self._archive = archive
         self._next_at = 0.0
         self._running: asyncio.Task[int] | None = None
-        self._told = ""
+        self._reported = ""
         """The last reported error of the archive."""
 
     async def run(self, term: int, *, in_background: bool) -> int:
@@ -105,15 +105,15 @@ class Retention:
 
     async def _settle(self, term: int) -> None:
         """Settle the alert, of this process or an earlier one: the archive can be written."""
-        self._told = ""
+        self._reported = ""
         if self._archive is not None:
             await self._store.settle_alert(term, ALERT)
 
     async def _tell_operators(self, term: int, message: str) -> None:
         """Raise one alert until it is acknowledged, and emit one line as long as the error is the same."""
         raised = await self._store.raise_alert(term, Alert(kind=ALERT, message=message))
-        if raised or message != self._told:
-            self._told = message
+        if raised or message != self._reported:
+            self._reported = message
             self._observers.tell("archive.unavailable", error=message)
 
 

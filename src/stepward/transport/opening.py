@@ -88,8 +88,8 @@ def broker_queues(
 class Opening(Broker, Protocol):
     """A broker that is not connected yet."""
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        """Connects; ``told`` is called with broadcasts, ``lost`` with queues that lost messages.
+    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+        """Connects; ``on_broadcast`` is called with broadcasts, ``lost`` with queues that lost messages.
 
         Raises SettingsError if another store than ``store`` has the application's name there, or TransportError.
         """

@@ -203,7 +203,7 @@ class Run:
     def break_off(self, message: str) -> None:
         """Workflow code did what none may: nothing else is decided."""
         if self.ended is None:
-            self._stop(Broken(self._told(message)))
+            self._stop(Broken(self._with_place(message)))
 
     def close(self) -> None:
         """Close what is suspended and forget everything that could still come."""
@@ -264,14 +264,14 @@ class Run:
 
     def _diverge(self, difference: Divergence) -> None:
         if self.ended is None:
-            self._stop(Diverged(self._told(f"{difference}; {REMEDY}"), difference.place))
+            self._stop(Diverged(self._with_place(f"{difference}; {REMEDY}"), difference.place))
 
     def _stop(self, end: Broken | Diverged) -> None:
         self.ledger.drop()
         self.ended = end
         self.loop.halted = True
 
-    def _told(self, message: str) -> str:
+    def _with_place(self, message: str) -> str:
         task = self.task
         return f"task {task.id} ({task.workflow}@{task.version}, run {task.run}): {message}"
 

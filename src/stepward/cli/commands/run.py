@@ -90,7 +90,7 @@ def supervisor(target: str | None, once: bool, metrics: str | None) -> None:
         serve(app, Actors(supervisor=True))
         return
     log_to_stderr(app.settings)
-    click.echo(_told(asyncio.run(app.supervise_once())))
+    click.echo(_line_of(asyncio.run(app.supervise_once())))
 
 
 def _measured(app: App, metrics: str | None) -> App:
@@ -122,7 +122,7 @@ def _need_queues(app: App, who: str) -> None:
         )
 
 
-def _told(report: PassReport) -> str:
+def _line_of(report: PassReport) -> str:
     """The report of a pass, in words."""
     if not report.led:
         return "Another Supervisor leads: nothing was done here."

@@ -28,7 +28,7 @@ def serve_group(app: App, target: str, count: int) -> None:
 async def _serve(app: App, target: str, count: int) -> None:
     settings = app.settings
     group = ProcessGroup(target, count, patience(settings), app.environment.clock, metrics=settings.metrics)
-    ProcessSignals(told=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
+    ProcessSignals(on_first=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
     header(app, EVERY_ACTOR, {"processes": str(count)})
     await group.run()
 

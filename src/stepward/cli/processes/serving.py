@@ -118,7 +118,7 @@ def say_draining(settings: Settings) -> None:
 
 
 async def _serve(app: App, actors: Actors) -> None:
-    signals = ProcessSignals(told=lambda: say_draining(app.settings))
+    signals = ProcessSignals(on_first=lambda: say_draining(app.settings))
     with bounded_stop(patience(app.settings)) as ends:
         async with app.running(**actors._asdict()) as running:
             header(app, actors, {})

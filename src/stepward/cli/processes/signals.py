@@ -29,12 +29,12 @@ class ProcessSignals:
     def __init__(
         self,
         *,
-        told: Callable[[], None] = lambda: None,
+        on_first: Callable[[], None] = lambda: None,
         begun: Callable[[], None] = lambda: None,
         at_once: Callable[[], None] = lambda: None,
     ) -> None:
         self.stop = asyncio.Event()
-        self._told = told
+        self._on_first = on_first
         self._may_tell = threading.Lock()
         self._begun = begun
         self._at_once = at_once
@@ -58,22 +58,22 @@ class ProcessSignals:
 
     def _handle(self, number: int, frame: object) -> None:
         self._handled += 1
-        self._heard(number)
+        self._received(number)
 
     def _read(self, reader: int) -> None:
         while True:
             for number in os.read(reader, NOTES):
                 if number in SIGNALS:
                     self._noted += 1
-                    self._heard(number)
+                    self._received(number)
 
-    def _heard(self, number: int) -> None:
+    def _received(self, number: int) -> None:
         if max(self._handled, self._noted) > 1:
             self._at_once()
             name = signal.Signals(number).name
             # Nothing is lost: the store holds the truth, as after a crash.
             end_at_once(SIGNALLED + number, f"expected to drain, found a second signal ({name}): ended at once")
         if self._may_tell.acquire(blocking=False):
-            self._told()
+            self._on_first()
         with suppress(RuntimeError):  # The loop is closed already.
             self._loop.call_soon_threadsafe(self.drain)

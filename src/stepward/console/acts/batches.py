@@ -30,7 +30,7 @@ async def batch_preview(request: PageRequest, client: RequestClient, console: Sh
     """The count and a sample of the tasks; nothing is changed."""
     form = await sent_form(request, console.guard, client.principal)
     verb, where = _verb(form), form.text("where")
-    found = await client.batches.preview(verb, where, _said(form))
+    found = await client.batches.preview(verb, where, _parameters(form))
     values = {
         "verb": verb.value,
         "where": where,
@@ -53,7 +53,7 @@ async def batch_start(request: PageRequest, client: RequestClient, console: Shar
             422, f"confirmation: expected the number of tasks typed, found {typed[:60]!r}; nothing started"
         )
     batch = await client.batches.start(
-        verb, form.text("where"), _said(form), token=token, rate=_rate(form), reason=form.optional("reason")
+        verb, form.text("where"), _parameters(form), token=token, rate=_rate(form), reason=form.optional("reason")
     )
     console.forget()
     return Redirect(f"{root_of(request)}/batches/{batch.id}?done=start", status_code=303)
@@ -90,7 +90,7 @@ def _verb(form: SentForm) -> BatchVerb:
     return BatchVerb(verb)
 
 
-def _said(form: SentForm) -> dict[str, Any]:
+def _parameters(form: SentForm) -> dict[str, Any]:
     return {
         "doubt": form.optional("doubt"),
         "later": form.optional("later"),

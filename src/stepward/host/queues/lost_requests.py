@@ -33,16 +33,16 @@ class LostRequests:
         self._parts = parts
         self._instance = instance
         self._lost: set[str | None] = set()
-        self._heard = asyncio.Event()
+        self._notified = asyncio.Event()
 
     async def keep(self) -> None:
         """Handle losses until cancelled."""
         hear_no_more = self._parts.transport.on_lost(self._lose)
         try:
             while True:
-                await self._heard.wait()
+                await self._notified.wait()
                 await asyncio.sleep(GATHER_SECONDS)
-                self._heard.clear()
+                self._notified.clear()
                 lost, self._lost = self._lost, set()
                 await self._answer(_agents(lost))
         finally:
@@ -50,7 +50,7 @@ class LostRequests:
 
     def _lose(self, queue: str | None) -> None:
         self._lost.add(queue)
-        self._heard.set()
+        self._notified.set()
 
     async def _answer(self, agents: Collection[str] | None) -> None:
         """Send again if this process is the one to do it, or if that one is dead a lease later."""

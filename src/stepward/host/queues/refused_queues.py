@@ -50,7 +50,7 @@ class RefusedQueueAlerts:
 
     async def keep(self) -> None:
         """Handle reports, and read the alerts at intervals, until cancelled."""
-        self._parts.observers.add(self._heard)
+        self._parts.observers.add(self._received)
         try:
             while True:
                 try:
@@ -59,7 +59,7 @@ class RefusedQueueAlerts:
                     self._parts.observers.tell("store.unavailable", error=str(error))
                     await asyncio.sleep(PATIENCE_SECONDS)
         finally:
-            self._parts.observers.remove(self._heard)
+            self._parts.observers.remove(self._received)
 
     async def _turn(self) -> None:
         try:
@@ -114,7 +114,7 @@ class RefusedQueueAlerts:
         await self._parts.store.host.warn(refused_alert(**event.fields, details=details))
         self._raised[event.fields["queue"]] = details
 
-    def _heard(self, event: Event) -> None:
+    def _received(self, event: Event) -> None:
         if event.name == REFUSED:
             self._refused[event.fields["queue"]] = event
             self._accepted.discard(event.fields["queue"])

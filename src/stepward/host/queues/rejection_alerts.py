@@ -20,15 +20,15 @@ class RejectionAlerts:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._waiting: dict[str, Alert] = {}
-        self._heard = asyncio.Event()
+        self._received = asyncio.Event()
 
     async def keep(self) -> None:
         """Raise alerts until cancelled."""
         self._parts.observers.add(self._hear)
         try:
             while True:
-                await self._heard.wait()
-                self._heard.clear()
+                await self._received.wait()
+                self._received.clear()
                 waiting, self._waiting = self._waiting, {}
                 for alert in waiting.values():
                     await self._raise(alert)
@@ -39,7 +39,7 @@ class RejectionAlerts:
         if event.name == REJECTED:
             alert = rejected_alert(**event.fields)
             self._waiting[alert.kind] = alert
-            self._heard.set()
+            self._received.set()
 
     async def _raise(self, alert: Alert) -> None:
         try:

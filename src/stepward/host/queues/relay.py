@@ -62,7 +62,7 @@ class EventRelay:
         """The response queues that were carried, the latest ones, in order."""
         self._refused: dict[str, float] = {}
         """By queue, until when it is left alone, by the boot clock."""
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
         self._stirred = asyncio.Event()
         queues.on_wake(self._wake)
         parts.hints.listen(self._stirred.set)
@@ -71,7 +71,7 @@ class EventRelay:
         """Carry until cancelled."""
         try:
             while True:
-                self._told.clear()
+                self._notified.clear()
                 self._stirred.clear()
                 try:
                     found = await self._round()
@@ -115,7 +115,7 @@ class EventRelay:
         await self._queues.settle(self._dead_letters, [stored.token for stored in found])
 
     def _wake(self) -> None:
-        self._told.set()
+        self._notified.set()
         self._stirred.set()
 
     async def _round(self) -> bool:
@@ -193,7 +193,7 @@ class EventRelay:
         else:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(REST_SECONDS):
-                    await self._told.wait()
+                    await self._notified.wait()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._parts.settings.poll):
                 await self._stirred.wait()

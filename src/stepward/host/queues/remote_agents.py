@@ -14,7 +14,7 @@ from stepward.host.assembly import Parts
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.records import Instance, Role
 
-MOST_HEARD = 1_000
+MOST_ANNOUNCED = 1_000
 """Most announcing processes between two reads of the store."""
 
 RemoteInstance = tuple[str, ...]
@@ -28,7 +28,7 @@ class RemoteAgents:
         self._parts = parts
         self._ours = f"/stepward/{parts.app}/"
         self._agents = {agent.name for agent in parts.agents}
-        self._heard: dict[RemoteInstance, AgentHealth] = {}
+        self._announced: dict[RemoteInstance, AgentHealth] = {}
         self._stirred = asyncio.Event()
 
     async def keep(self) -> None:
@@ -38,9 +38,9 @@ class RemoteAgents:
             while True:
                 await self._stirred.wait()
                 self._stirred.clear()
-                heard, self._heard = self._heard, {}
+                announced, self._announced = self._announced, {}
                 try:
-                    await self._note(heard)
+                    await self._note(announced)
                 except StoreError as error:
                     # Announcements are repeated.
                     self._parts.observers.tell("store.unavailable", error=str(error))
@@ -49,20 +49,20 @@ class RemoteAgents:
 
     def _hear(self, source: str, health: AgentHealth) -> None:
         is_ours = source.startswith(self._ours) and health.agent in self._agents
-        if not is_ours or len(self._heard) >= MOST_HEARD:
+        if not is_ours or len(self._announced) >= MOST_ANNOUNCED:
             self._parts.observers.tell("agent.not_ours", agent=health.agent, source=source)
             return
-        self._heard[source, health.agent] = health
+        self._announced[source, health.agent] = health
         self._stirred.set()
 
-    async def _note(self, heard: Mapping[RemoteInstance, AgentHealth]) -> None:
+    async def _note(self, announced: Mapping[RemoteInstance, AgentHealth]) -> None:
         known = await self._known()
-        reports = {known[place].id: Report(health=[health]) for place, health in heard.items() if place in known}
+        reports = {known[place].id: Report(health=[health]) for place, health in announced.items() if place in known}
         alive = (
             await self._parts.store.host.renew(list(reports), self._parts.settings.lease, reports) if reports else set()
         )
         is_news = False
-        for place, health in heard.items():
+        for place, health in announced.items():
             instance = known.get(place)
             if instance is None or instance.id not in alive:
                 await self._register(place[0], health)

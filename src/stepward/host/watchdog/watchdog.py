@@ -68,8 +68,8 @@ class Watchdog:
         self._asked_at = 0.0
         self._has_answered = True
         """Whether the loop has run since the last check."""
-        self._told = self._counted = False
-        self._said = ""
+        self._reported = self._counted = False
+        self._count_note = ""
         self._hangs: int | None = None
         """The number of this hang on its task; None until it is counted."""
         self._alarm = OsTimer(PATIENCE, EVERY)
@@ -106,8 +106,8 @@ class Watchdog:
                 self._judge(now - self._asked_at)
 
     def _ask(self, now: float) -> None:
-        self._told = self._counted = False
-        self._said = ""
+        self._reported = self._counted = False
+        self._count_note = ""
         self._hangs = None
         self._asked_at = now
         self._has_answered = False
@@ -123,8 +123,8 @@ class Watchdog:
         if still <= PATIENCE:
             return
         frame = interrupted(sys._current_frames().get(self._ident))
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             self._tell("loop.blocked", seconds=round(still, 1), where=_where(frame))
         if still < self._lease or is_debugged(frame):
             return
@@ -138,7 +138,9 @@ class Watchdog:
         if blamed.task is None:
             return
         hangs = self._hangs = _run(self._count(blamed))
-        self._said = "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
+        self._count_note = (
+            "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
+        )
         self._tell("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
 
     def _end_process(self, still: float, blamed: Blamed) -> None:
@@ -149,7 +151,7 @@ class Watchdog:
         _run(self._leave())
         if self._has_answered and not is_broken_off:
             return
-        said = f" ({self._said})" if self._said else ""
+        said = f" ({self._count_note})" if self._count_note else ""
         self._end(
             ENDED,
             f"expected code that yields to the event loop, found it held up for {text(round(still))} by {blamed.what} "

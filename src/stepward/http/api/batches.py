@@ -98,7 +98,7 @@ class BatchResource(Struct, frozen=True, kw_only=True):
 @post("/batches/preview", permission=Permission.ACT, status_code=200)
 async def preview_batch(client: RequestClient, data: Annotated[BatchAct, Body()]) -> PreviewResource:
     """Count the tasks, and say what the act would do to the first of them; nothing is changed."""
-    found = await client.batches.preview(data.verb, data.where, _said(data))
+    found = await client.batches.preview(data.verb, data.where, _parameters(data))
     return PreviewResource(
         number=found.count.number,
         is_exact=found.count.is_exact,
@@ -117,7 +117,7 @@ async def start_batch(client: RequestClient, data: Annotated[BatchStart, Body()]
             422, "confirm: expected the number of tasks that the preview counted, found another", field="confirm"
         )
     batch = await client.batches.start(
-        data.verb, data.where, _said(data), token=data.preview, rate=data.rate, reason=data.reason
+        data.verb, data.where, _parameters(data), token=data.preview, rate=data.rate, reason=data.reason
     )
     return _shown(batch)
 
@@ -176,7 +176,7 @@ BATCH_ROUTES = (
 )
 
 
-def _said(data: BatchAct) -> dict[str, Any]:
+def _parameters(data: BatchAct) -> dict[str, Any]:
     said = {name: getattr(data, name) for name in ("step", "doubt", "later", "priority")}
     given = {name: getattr(data, name) for name in ("input", "result")}
     said |= {name: NOT_GIVEN if isinstance(value, UnsetType) else value for name, value in given.items()}

@@ -15,7 +15,7 @@ from stepward.store.contract import ChangesPlace
 
 T = TypeVar("T")
 
-MOST_TOLD = 5_000
+MOST_SENT = 5_000
 """Most tasks whose last sent state a stream keeps; an older one may be sent twice."""
 MOST_WATCHED = 200
 """Most live tasks, those sent last, that each look reads again, so that all their states are sent."""
@@ -38,7 +38,7 @@ class TaskFeed:
         self._client = client
         self.place = place
         """The place up to which changes were read."""
-        self._told: OrderedDict[str, tuple[object, ...]] = OrderedDict()
+        self._sent: OrderedDict[str, tuple[object, ...]] = OrderedDict()
         self._watched: OrderedDict[str, None] = OrderedDict()
 
     @classmethod
@@ -54,9 +54,9 @@ class TaskFeed:
 
     def _is_new(self, task: Task) -> bool:
         standing = (task.run, task.state, task.failure_count, task.waits_for, task.finished_at, task.deadline)
-        if self._told.get(task.uid) == standing:
+        if self._sent.get(task.uid) == standing:
             return False
-        _remember(self._told, task.uid, standing, MOST_TOLD)
+        _remember(self._sent, task.uid, standing, MOST_SENT)
         if task.state in TASK_ENDS:
             self._watched.pop(task.uid, None)
         else:

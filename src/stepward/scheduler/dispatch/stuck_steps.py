@@ -8,7 +8,7 @@ from typing import Any
 from stepward.events import Observers
 from stepward.model.messages.requests import Request
 
-MOST_TOLD = 10_000
+MOST_REPORTED = 10_000
 """Most attempts that are remembered as reported."""
 
 
@@ -18,7 +18,7 @@ class StuckSteps:
     def __init__(self, observers: Observers) -> None:
         self._observers = observers
         self._threads: dict[Future[Any], Request] = {}
-        self._told: set[tuple[str, int, str, int]] = set()
+        self._reported: set[tuple[str, int, str, int]] = set()
 
     def watch(self, thread: Future[Any], request: Request) -> None:
         """Know of a function in a thread until it returns."""
@@ -32,9 +32,9 @@ class StuckSteps:
     def tell(self, request: Request) -> None:
         """Tell, once, that an attempt does not stop."""
         attempt = (request.task, request.run, request.key, request.attempt)
-        if attempt in self._told:
+        if attempt in self._reported:
             return
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told.add(attempt)
+        if len(self._reported) >= MOST_REPORTED:
+            self._reported.clear()
+        self._reported.add(attempt)
         self._observers.tell("scheduler.step_stuck", task=request.task_id, step=request.key, attempt=request.attempt)

@@ -262,11 +262,11 @@ class Consumer(Generic[Handle]):
             await self._source.acknowledge(done)
 
     def _spawn(self, work: Callable[[], Awaitable[None]]) -> None:
-        task = asyncio.get_running_loop().create_task(self._told(work))
+        task = asyncio.get_running_loop().create_task(self._reporting(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _told(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _reporting(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
         except TransportError as error:

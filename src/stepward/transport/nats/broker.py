@@ -53,12 +53,12 @@ class NatsBroker:
         """When the consumer of such a queue was last seen, by the loop's time."""
         self._may_tell: Client | None = None
         """The connection over which this login is known to be let tell all processes."""
-        self._told: Callable[[bytes], None] | None = None
+        self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
+    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
         """Make a missing stream."""
-        self._told, self._lost = told, lost
+        self._on_broadcast, self._lost = on_broadcast, lost
         await self._link.open()
         await claim(self._link, self._names, store)
         await self._stream.open()
@@ -112,8 +112,8 @@ class NatsBroker:
 
     async def _listen(self, client: Client) -> None:
         began_at = asyncio.get_running_loop().time()
-        await client.subscribe(self._stream.told, cb=self._heard)
-        await self._link.heed(client, "word to all processes", self._stream.told, began_at)
+        await client.subscribe(self._stream.told, cb=self._received)
+        await self._link.heed(client, "broadcasts to all processes", self._stream.told, began_at)
 
     async def _look_after(self, queue: str) -> None:
         """Make the consumer of an Agent's queue again if it was deleted."""
@@ -127,6 +127,6 @@ class NatsBroker:
         if self._lost is not None:
             self._lost(None)
 
-    async def _heard(self, message: Msg) -> None:
-        if self._told is not None:
-            self._told(message.data)
+    async def _received(self, message: Msg) -> None:
+        if self._on_broadcast is not None:
+            self._on_broadcast(message.data)

@@ -61,11 +61,11 @@ class RabbitBroker:
         self._now = now
         self._sources: dict[str, tuple[RabbitSource, Consumer[RabbitHandle]]] = {}
         self._telling: AbstractExchange | None = None
-        self._told: Callable[[bytes], None] | None = None
+        self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, told: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        self._told, self._lost = told, lost
+    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+        self._on_broadcast, self._lost = on_broadcast, lost
         await self._link.open()
         await claim(self._link, self._names, store)
 
@@ -119,7 +119,7 @@ class RabbitBroker:
         own = await line.channel.declare_queue(name, durable=True, arguments=OWN)
         await own.bind(exchange)
         await self._link.follow(line)
-        self._tag = await own.consume(self._heard, no_ack=True)
+        self._tag = await own.consume(self._received, no_ack=True)
         self._own, self._telling, self._was_here = name, exchange, True
         if is_lost and self._lost is not None:
             self._lost(None)
@@ -152,6 +152,6 @@ class RabbitBroker:
         with contextlib.suppress(TransportError):
             await self.tell(encode_loss(self._names.app, self._environment.new_uid(), queue))
 
-    async def _heard(self, message: AbstractIncomingMessage) -> None:
-        if self._told is not None:
-            self._told(message.body)
+    async def _received(self, message: AbstractIncomingMessage) -> None:
+        if self._on_broadcast is not None:
+            self._on_broadcast(message.body)

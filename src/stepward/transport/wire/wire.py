@@ -52,7 +52,7 @@ class Wire:
         """The message as one event; ``join`` makes a batch of several."""
         if isinstance(message, Request):
             return self._encoder.encode(self._asked(message, now))
-        event = self._answered(message, now) if isinstance(message, Reply) else self._told(message)
+        event = self._answered(message, now) if isinstance(message, Reply) else self._progress_event(message)
         return self._encoder.encode(event)
 
     def signed(self, request: Request) -> Request:
@@ -158,7 +158,7 @@ class Wire:
             data_base64=other,
         )
 
-    def _told(self, told: Progress) -> ProgressEvent:
+    def _progress_event(self, told: Progress) -> ProgressEvent:
         data, other = self._data(told.progress)
         return ProgressEvent(
             specversion="1.0",

@@ -75,7 +75,7 @@ def batch(context: click.Context, as_json: bool, store: str | None) -> None:
 @with_client
 async def preview(client: Client, verb: str, where: str, **said: Any) -> None:
     """Count the tasks, and show what the act would do to the first of them; change nothing."""
-    _show_preview(await client.batches.preview(verb, where, **_said(said)))
+    _show_preview(await client.batches.preview(verb, where, **_parameters(said)))
 
 
 @batch.command("start")
@@ -97,7 +97,7 @@ async def start(
     **said: Any,
 ) -> None:
     """Ask every task that the filter finds, after a preview."""
-    found = await client.batches.preview(verb, where, **_said(said))
+    found = await client.batches.preview(verb, where, **_parameters(said))
     await start_previewed(client, found, rate=rate, reason=reason, confirmed=confirmed, watch=watch)
 
 
@@ -178,7 +178,7 @@ async def watched(client: Client, id: str) -> Batch:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _said(said: dict[str, Any]) -> dict[str, Any]:
+def _parameters(said: dict[str, Any]) -> dict[str, Any]:
     edited, result = said.pop("edited"), said.pop("result")
     return said | {
         "complete_by": instant_or_duration(said["complete_by"]),

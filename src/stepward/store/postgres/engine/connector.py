@@ -90,7 +90,7 @@ class Connector:
         except StepwardError:
             raise
         except (*BROKEN, ValueError) as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
         return connection
 
     async def ask(self, host: str) -> ServerAddress:
@@ -183,7 +183,7 @@ class Connector:
                 f"store {self.place.shown}: expected PostgreSQL {OLDEST} or newer, found {found}; upgrade the server"
             )
 
-    def _told(self, error: BaseException) -> StepwardError:
+    def _translated(self, error: BaseException) -> StepwardError:
         if isinstance(error, ValueError) and not isinstance(error, OSError):
             # What the driver says of an address may repeat the password.
             return StoreUnusable(

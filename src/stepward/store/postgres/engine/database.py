@@ -77,7 +77,7 @@ class Database:
 
     async def connect(self) -> Connection:
         """A new connection for our own statements."""
-        return await self._heard(await self.connector.connect(PINNED))
+        return await self._with_clock(await self.connector.connect(PINNED))
 
     async def hear(self, connection: Connection) -> None:
         """Ask for the server's clock."""
@@ -87,9 +87,9 @@ class Database:
 
     async def _connect_shared(self) -> Connection:
         settings = REPLANNED | {"application_name": shared_name(self.schema)}
-        return await self._heard(await self.connector.connect(settings, SHARED_SECONDS))
+        return await self._with_clock(await self.connector.connect(settings, SHARED_SECONDS))
 
-    async def _heard(self, connection: Connection) -> Connection:
+    async def _with_clock(self, connection: Connection) -> Connection:
         """The server's clock is read on each new connection, as it may be another server than before."""
         try:
             await self.hear(connection)

@@ -29,7 +29,7 @@ class Notifier:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wanted = asyncio.Event()
-        self._heard = asyncio.Event()
+        self._notified = asyncio.Event()
         self._connection: Connection | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._own = 0
@@ -42,12 +42,12 @@ class Notifier:
     def changed(self) -> bool:
         """Whether another process has notified since the last call, or may have while no notification could be
         received."""
-        heard = self._heard.is_set()
-        self._heard.clear()
+        heard = self._notified.is_set()
+        self._notified.clear()
         return heard
 
     async def stirred(self, every: float) -> None:
-        await self._heard.wait()
+        await self._notified.wait()
 
     async def open(self) -> None:
         """Listens from now on. Through a pooler no notification is received, and sending still works."""
@@ -82,7 +82,7 @@ class Notifier:
 
     def _hear(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != self._own:
-            self._heard.set()
+            self._notified.set()
 
     def _lost(self, connection: Any) -> None:
         # The loop that notifies finds out with its next notification, which is now.
@@ -119,7 +119,7 @@ class Notifier:
             return
         if self._connection is None or not self._connection.usable:
             await self._listen()
-            self._heard.set()
+            self._notified.set()
         if self._connection is not None:
             await self._notify(self._connection)
 

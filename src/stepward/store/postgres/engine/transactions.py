@@ -52,7 +52,7 @@ class Transactions:
             async with self._acquired() as connection:
                 return await work(connection, *args, **kwargs)
 
-        return await self._told(attempt)
+        return await self._translated(attempt)
 
     async def read_more(
         self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -77,7 +77,7 @@ class Transactions:
                 with self._commits():
                     return await connection.commits(work(connection, *args, **kwargs))
 
-        return await self._told(attempt)
+        return await self._translated(attempt)
 
     async def batch(
         self, work: Callable[Concatenate[Connection, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
@@ -102,7 +102,7 @@ class Transactions:
                 await self._commit(connection)
                 return result
 
-        return await self._told(attempt)
+        return await self._translated(attempt)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -111,7 +111,7 @@ class Transactions:
         What an application leaves in the session is taken out of it.
         """
         async with self._acquired() as connection:
-            await self._told(lambda: self._begin(connection))
+            await self._translated(lambda: self._begin(connection))
             try:
                 try:
                     yield connection
@@ -119,11 +119,11 @@ class Transactions:
                 except BaseException:
                     await _roll_back(connection)
                     raise
-                await self._told(lambda: self._commit(connection), tries=1)
+                await self._translated(lambda: self._commit(connection), tries=1)
             finally:
                 await connection.clean()
 
-    async def _told(self, attempt: Callable[[], Awaitable[T]], tries: int = TRIES) -> T:
+    async def _translated(self, attempt: Callable[[], Awaitable[T]], tries: int = TRIES) -> T:
         """Attempt it, again while other transactions keep it from its end; what is raised is in Stepward's words.
 
         A commit that was refused is not tried again: nothing of its transaction is left.

@@ -35,10 +35,10 @@ def told(dialogue: Dialogue[T], place: str, schema: str) -> Dialogue[T]:
     except (StepwardError, Elsewhere):
         raise
     except Exception as error:
-        raise _told(error, state_of(error), place, schema) from error
+        raise _translated(error, state_of(error), place, schema) from error
 
 
-def _told(error: Exception, state: str, place: str, schema: str) -> StepwardError:
+def _translated(error: Exception, state: str, place: str, schema: str) -> StepwardError:
     if state in BY_CALLER:
         return Refused(f"transaction: {BY_CALLER[state]}")
     if state in AGAIN:

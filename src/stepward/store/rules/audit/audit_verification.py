@@ -85,7 +85,7 @@ class Verification:
         self._wanted.discard(self._last)
         self.count += 1
         if act.audit.act == PRUNED:
-            self._pruned = _told(act.audit) or self._pruned
+            self._pruned = _pruning(act.audit) or self._pruned
 
     @property
     def head(self) -> AuditHead | None:
@@ -137,7 +137,7 @@ def _erased(deletion: Audit) -> list[ErasedAct]:
         return []
 
 
-def _told(audit: Audit) -> Pruned | None:
+def _pruning(audit: Audit) -> Pruned | None:
     """What a ``prune`` tells of the beginning; None if it tells nothing, or cannot be read, which is a break."""
     try:
         pruned = msgspec.json.decode(audit.details, type=Pruned)

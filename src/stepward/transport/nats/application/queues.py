@@ -53,7 +53,7 @@ class NatsQueues:
             most_messages=MOST_POSTED,
             now=now,
         )
-        self._told = AppStream(
+        self._responses = AppStream(
             self._link,
             f"{names.stream}+responses",
             [f"{names.root}.responses.*"],
@@ -66,22 +66,22 @@ class NatsQueues:
     async def open(self) -> None:
         await self._link.open()
         await self._posted.open()
-        await self._told.open()
+        await self._responses.open()
 
     @property
     def limit(self) -> int:
         return self._link.limit
 
     async def append(self, queue: str, posted: Posted) -> None:
-        stream = self._told if queue.startswith(RESPONSES) else self._posted
+        stream = self._responses if queue.startswith(RESPONSES) else self._posted
         await stream.append(queue, self._subject(queue), posted)
 
     async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """The streams list the queues, and a response queue has a consumer while it is read."""
-        stream = self._told if prefix.startswith(RESPONSES) else self._posted
+        stream = self._responses if prefix.startswith(RESPONSES) else self._posted
         beginning = self._subject(prefix)
         subjects = await stream.subjects(f"{beginning}*")
-        served = await stream.consumed() if subjects and stream is self._told else None
+        served = await stream.consumed() if subjects and stream is self._responses else None
         return {
             prefix + subject.removeprefix(beginning).replace("=", "."): None if served is None else subject in served
             for subject in subjects
@@ -92,7 +92,7 @@ class NatsQueues:
 
     def responses(self, queue: str, *, watches: bool) -> NatsReading:
         """An observer reads the stream as the reader does."""
-        return NatsReading(self._told, queue, self._subject(queue), self._new_uid, watches=watches)
+        return NatsReading(self._responses, queue, self._subject(queue), self._new_uid, watches=watches)
 
     async def close(self) -> None:
         await self._link.close()

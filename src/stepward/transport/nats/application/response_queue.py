@@ -131,9 +131,9 @@ class NatsReading:
         self._verified = client
 
     def _new_puller(self) -> Puller:
-        return Puller(self._stream.link, self._queue, self._heard, self._stream.now)
+        return Puller(self._stream.link, self._queue, self._received, self._stream.now)
 
-    def _heard(self, message: Msg) -> None:
+    def _received(self, message: Msg) -> None:
         # …: the consumer, its delivery count, the stream sequence, the consumer sequence, the time, how many are
         # pending; newer servers append a random token.
         parts = message.reply.split(".")

@@ -36,7 +36,7 @@ class NatsTaking:
         self._queue = queue
         self._subject = subject
         self._consumer = subject.split(".", 2)[2].replace(".", "_")
-        self._puller = Puller(stream.link, queue, self._heard, stream.now)
+        self._puller = Puller(stream.link, queue, self._received, stream.now)
         self._in_flight: InFlight[str] = InFlight()
         self._lease = 0.0
         """The lease of the queue's consumer in seconds; 0 while unknown."""
@@ -95,7 +95,7 @@ class NatsTaking:
                 for handle in handles:
                     await client.publish(handle, word)
 
-    def _heard(self, message: Msg) -> None:
+    def _received(self, message: Msg) -> None:
         # $JS.ACK.…: the delivery count, the stream sequence, the consumer sequence, the time, how many are pending
         parts = message.reply.split(".")
         offset = 4 if len(parts) == 9 else 6

@@ -109,7 +109,7 @@ class NatsSource:
     async def _listen(self, client: Client) -> None:
         inbox = client.new_inbox()
         with self._link.reaching(f"queue {self._queue}"):
-            self._subscription = await client.subscribe(inbox, cb=self._heard)
+            self._subscription = await client.subscribe(inbox, cb=self._received)
         self._client, self._inbox, self._pull, self._lease = client, inbox, None, 0.0
 
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
@@ -138,7 +138,7 @@ class NatsSource:
         self._pull, self._lease, self._why = None, 0.0, why
         self._failed += 1
 
-    async def _heard(self, message: Msg) -> None:
+    async def _received(self, message: Msg) -> None:
         if message.subject == self._inbox:
             self._ended(message.headers or {})
             return

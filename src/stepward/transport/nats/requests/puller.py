@@ -111,7 +111,7 @@ class Puller:
     async def _listen(self, client: Client) -> None:
         self._inbox, self._asked = client.new_inbox(), None
         with self._link.reaching(f"queue {self._queue}"):
-            self._subscription = await client.subscribe(self._inbox, cb=self._heard)
+            self._subscription = await client.subscribe(self._inbox, cb=self._received)
         self._client = client
 
     async def _ask(self, client: Client, target: str, batch: int, seconds: float | None) -> PendingPull:
@@ -130,7 +130,7 @@ class Puller:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._stirred.wait()
 
-    async def _heard(self, message: Msg) -> None:
+    async def _received(self, message: Msg) -> None:
         asked = self._asked
         if message.subject == self._inbox:
             if asked is not None:

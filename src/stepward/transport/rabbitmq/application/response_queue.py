@@ -76,7 +76,7 @@ class RabbitReading:
             await channel.set_qos(prefetch_count=PREFETCHED, timeout=ANSWER_SECONDS)
             declare = self._declarations.declare_copy if self._watches else self._declarations.declare
             consumed = await declare(self._queue, channel)
-            self._tag = await consumed.consume(self._heard, timeout=ANSWER_SECONDS)
+            self._tag = await consumed.consume(self._received, timeout=ANSWER_SECONDS)
 
     async def _pass_over(self, last: int) -> None:
         # Messages of a lost connection come again over the next one.
@@ -90,7 +90,7 @@ class RabbitReading:
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
                 await close_channel(channel)
 
-    async def _heard(self, message: AbstractIncomingMessage) -> None:
+    async def _received(self, message: AbstractIncomingMessage) -> None:
         if self._declarations.is_expired(message):
             await message.ack()
             return

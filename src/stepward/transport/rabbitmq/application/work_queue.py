@@ -133,7 +133,7 @@ class RabbitTaking:
         self._consumers += 1
         tag = f"{self._queue}/{self._consumers}"
         self._rooms[tag] = self._widest = window
-        await queue.consume(self._heard, consumer_tag=tag, timeout=ANSWER_SECONDS)
+        await queue.consume(self._received, consumer_tag=tag, timeout=ANSWER_SECONDS)
 
     async def _hold_little(self) -> None:
         """Hold only new messages beside one that returned, because it may have crashed its last consumer."""
@@ -158,7 +158,7 @@ class RabbitTaking:
             if tag is not None and tag in self._rooms:
                 self._rooms[tag] += 1
 
-    async def _heard(self, message: AbstractIncomingMessage) -> None:
+    async def _received(self, message: AbstractIncomingMessage) -> None:
         if self._declarations.is_expired(message):
             await message.ack()
             return

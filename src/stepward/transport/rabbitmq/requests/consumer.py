@@ -138,8 +138,8 @@ class RabbitSource:
         await channel.set_qos(prefetch_count=prefetch, timeout=ANSWER_SECONDS)
         self._prefetch = prefetch
         if self._consumed is not None and self._carrying is not None:
-            heard = partial(self._heard, self._carrying)
-            self._tag = await self._consumed.consume(heard, timeout=ANSWER_SECONDS)
+            received = partial(self._received, self._carrying)
+            self._tag = await self._consumed.consume(received, timeout=ANSWER_SECONDS)
 
     async def _cancel(self) -> None:
         tag, self._tag = self._tag, None
@@ -155,7 +155,7 @@ class RabbitSource:
                 self._unsettled.remove(handle)
                 yield handle
 
-    async def _heard(self, carrying: Carrying, message: AbstractIncomingMessage) -> None:
+    async def _received(self, carrying: Carrying, message: AbstractIncomingMessage) -> None:
         if message.delivery_tag is None or carrying is not self._carrying:
             return
         handle = RabbitHandle(carrying, message.delivery_tag)
