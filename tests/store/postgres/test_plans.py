@@ -11,6 +11,9 @@ import pytest
 
 from stepward.store.postgres.engine.connector import PINNED
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
+from stepward.store.postgres.engine.search_dialect import search_dialect
+from stepward.store.search.parser import parsed
+from stepward.store.search.statements import sample
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -171,6 +174,15 @@ async def test_hot_queries_use_the_indexes_made_for_them(filled: Database) -> No
     async with planning(filled) as plan:
         found = {name: indexes(await plan(BOOK[name])) for name in EXPECTED}
         assert found == EXPECTED
+
+
+async def test_each_sampled_task_is_looked_up_alone(filled: Database) -> None:
+    statement = sample(search_dialect("stepward_shop"), parsed("attr.total > 499.5", 0.0))
+    async with planning(filled) as plan:
+        nodes = await plan(statement.sql)
+    kinds = {node["Node Type"] for node in nodes}
+    assert "Limit" in kinds
+    assert "Hash" not in kinds
 
 
 async def test_a_pass_of_the_supervisor_leaps(filled: Database) -> None:

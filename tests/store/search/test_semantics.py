@@ -123,6 +123,7 @@ def test_a_filter_finds_what_it_means_in_order(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "CANDIDATES", bounds[0])
+        patch.setattr(search, "LOOKS", 10)
         patch.setattr(search, "SMALL", bounds[1])
         found = filled.runner.run(_all_pages(filled.store, wanted.text, limit, newest_first=newest_first))
     expected = [each.task for each in filled.tasks if wanted.means(each)]
@@ -147,6 +148,7 @@ async def _all_pages(store: Store, text: str, limit: int, *, newest_first: bool)
 def test_a_filter_counts_what_it_means(filled: Filled, wanted: Filter, bounds: tuple[int, int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "CANDIDATES", bounds[0])
+        patch.setattr(search, "COUNT_LOOKS", 10)
         patch.setattr(search, "SMALL", bounds[1])
         count = filled.runner.run(filled.store.operators.count(parsed(wanted.text, NOW)))
     assert (count.number, count.is_exact) == (sum(wanted.means(each) for each in filled.tasks), True), wanted.text

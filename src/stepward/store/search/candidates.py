@@ -27,6 +27,8 @@ class SourceBranch(NamedTuple):
 
     source: Callable[[SqlValues], str]
     key: tuple[str, str] = TASK_KEY
+    in_order: bool = True
+    """Whether its index gives the tasks in the order of their keys."""
 
 
 class CandidateSource(NamedTuple):
@@ -110,12 +112,13 @@ def _by_id(part: Comparison, dialect: SearchDialect) -> list[CandidateSource]:
     def source(values: SqlValues) -> str:
         return f"{dialect.by_id} and t.id >= {values.parameter(prefix)} and t.id < {values.parameter(end)}"
 
-    return [CandidateSource((SourceBranch(source),), in_order=False, rank=1, part=part)]
+    return [CandidateSource((SourceBranch(source, in_order=False),), in_order=False, rank=1, part=part)]
 
 
 def _by_value(part: Comparison, dialect: SearchDialect) -> list[CandidateSource]:
-    branches = tuple(SourceBranch(_rows_of(part, test, dialect), ROW_KEY) for test in value_tests(part))
-    return [CandidateSource(branches, part.operator is Operator.EQUAL, 1, part)]
+    in_order = part.operator is Operator.EQUAL
+    branches = tuple(SourceBranch(_rows_of(part, test, dialect), ROW_KEY, in_order) for test in value_tests(part))
+    return [CandidateSource(branches, in_order, 1, part)]
 
 
 def _rows_of(part: Comparison, test: ValueTest, dialect: SearchDialect) -> Callable[[SqlValues], str]:
@@ -142,7 +145,7 @@ def _by_state(state: TaskState, dialect: SearchDialect, part: Condition | None =
 
 
 def _of_state(where: str, state: TaskState, part: Condition | None, *, in_order: bool, rank: int) -> CandidateSource:
-    branch = SourceBranch(lambda values: f"{where} and t.state = {values.parameter(state.value)}")
+    branch = SourceBranch(lambda values: f"{where} and t.state = {values.parameter(state.value)}", in_order=in_order)
     return CandidateSource((branch,), in_order, rank, part)
 
 

@@ -45,6 +45,8 @@ class SearchDialect(Struct, frozen=True, kw_only=True):
     """``from`` rows ``f`` of labels and attributes that are texts."""
     number_of: str
     """``from`` rows ``f`` of attributes that are numbers, booleans or times."""
+    fence: str
+    """What ends a subquery that the planner must not take apart; empty where each source names its index."""
     sample: str
     """The number of sampled tasks that fulfil ``rest``, and the number of tasks that each of them stands for."""
 

@@ -104,10 +104,11 @@ class SourceSearch(NamedTuple):
 
     def _branch(self, branch: SourceBranch, values: SqlValues, most: int) -> str:
         created, uid = branch.key
-        return (
-            f"select {created} as created_at, {uid} as uid {self._where(branch, values)} "
-            f"order by {created} {self._down}, {uid} {self._down} limit {values.parameter(most)}"
-        )
+        keys = f"select {created} as created_at, {uid} as uid {self._where(branch, values)}"
+        if self.dialect.fence and not branch.in_order:
+            # Else the server may walk along the index of creation until it has found that many.
+            keys, created, uid = f"select * from ({keys}{self.dialect.fence}) as k", "created_at", "uid"
+        return f"{keys} order by {created} {self._down}, {uid} {self._down} limit {values.parameter(most)}"
 
     def _where(self, branch: SourceBranch, values: SqlValues) -> str:
         created, uid = branch.key

@@ -9,7 +9,7 @@ from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, quot
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.search.listing import listed_columns
 
-BLOCKS = 300
+BLOCKS = 120
 """Of the table of tasks, so many blocks are a sample."""
 PERCENT = "least(100.0, {blocks} * 819200.0 / greatest(1, pg_relation_size('{task}'::regclass)))"
 """819,200 is a hundred blocks of 8 KiB."""
@@ -42,6 +42,9 @@ def search_dialect(schema: str) -> SearchDialect:
         by_id=f"{tasks} true",
         text_of=f"from {name}.search as f where true",
         number_of=f"from {name}.search as f where true",
-        sample=f"select count(*), 100.0 / {percent} from {name}.task as t tablesample system ({percent}) "
-        "repeatable (1) where {rest}",
+        fence=" offset 0",
+        # Else the server may hash the values of all tasks for the few of the sample.
+        sample=f"select count(*), 100.0 / {percent} from (select t.uid from {name}.task as t "
+        f"tablesample system ({percent}) repeatable (1)) as c cross join lateral "
+        f"(select 1 from {name}.task as t where t.uid = c.uid and {{rest}} limit 1) as t",
     )

@@ -30,6 +30,7 @@ DIALECT = SearchDialect(
     by_id="from stepward_task as t indexed by stepward_task_id where true",
     text_of="from stepward_search as f indexed by stepward_search_text where true",
     number_of="from stepward_search as f indexed by stepward_search_number where true",
+    fence="",
     sample="""select count(*), coalesce((select max(rowid) from stepward_task)
         - (select min(rowid) from stepward_task) + 1.0, 0.0) / json_array_length({points})
     from json_each({points}) as point cross join stepward_task as t

@@ -24,9 +24,11 @@ from stepward.store.search.statements import (
 )
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
-CANDIDATES = 10_000
+CANDIDATES = 5_000
 """Most candidates that one read examines."""
-LOOKS = 10
+LOOKS = 3
+COUNT_LOOKS = 2
+"""Reads of candidates before a count becomes an estimate."""
 SMALL = 2_000
 """A source with fewer candidates is read whole."""
 EXACT = 10_000
@@ -62,7 +64,7 @@ async def counted_tasks(connection: VerbConnection, dialect: SearchDialect, cond
     """Implements ``OperatorStore.count``."""
     source = await _chosen(connection, dialect, condition, SearchScope())
     number, remaining = 0, source
-    for _ in range(LOOKS):
+    for _ in range(COUNT_LOOKS):
         ((found,),) = await _rows(connection, remaining.counted(CANDIDATES))
         number += found
         last = None if number >= EXACT else await _last(connection, remaining)
