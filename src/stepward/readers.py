@@ -192,6 +192,24 @@ def page_url(value: object, what: str) -> str | None:
     return text.rstrip("/")
 
 
+def collector_url(value: object, what: str) -> str | None:
+    """The URL of an OpenTelemetry collector; without a path it is that of traces."""
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value if isinstance(value, str) else "")
+        usable = parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+        usable &= not (parts.username or parts.password or parts.query or parts.fragment)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise SettingsError(
+            f"{what}: expected http://HOST:PORT or https://HOST:PORT of an OpenTelemetry collector, found something "
+            "else; give its URL, and credentials in OTEL_EXPORTER_OTLP_HEADERS"
+        )
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/') or '/v1/traces'}"
+
+
 def hosts(value: object, what: str) -> tuple[str, ...] | None:
     """Host names or addresses, separated by commas."""
     if value is None:

@@ -147,6 +147,8 @@ class Settings:
     metrics: str | None = _setting(None, readers.listen_address, show=lambda address: address or "none")
     """Where a process with actors serves ``/metrics``, ``/livez`` and ``/readyz``: a port of 127.0.0.1, or
     ``HOST:PORT``."""
+    traces: str | None = _setting(None, readers.collector_url, show=lambda url: url or "none")
+    """The collector to which a process with actors exports spans over OTLP/HTTP: ``http://HOST:4318``."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The source of each setting that is not the default."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from stepward.model.tracing import API
 from tests.life.paths import PATHS
 from tests.life.trace import PACKAGE, Trace
 from tests.scheduler.world import World
@@ -20,7 +22,7 @@ HEADINGS = {
     "takeover": "A takeover",
 }
 FILE = re.compile(r"`([a-z_/]+\.py)`")
-MOST = {"submit": 28, "step": 38}
+MOST = {"submit": 29, "step": 38}
 """The files of which a line is executed while these two run, to be lowered as they get fewer.
 
 ``submit`` counts from the client's call until it returns, in a process that has submitted before: what the caller's
@@ -51,6 +53,10 @@ async def test_a_path_passes_every_file_that_its_table_names(world: World, path:
 
 
 @pytest.mark.parametrize("path", MOST)
-async def test_the_two_commonest_paths_execute_lines_of_no_more_files_than_listed(world: World, path: str) -> None:
+async def test_the_two_commonest_paths_execute_lines_of_no_more_files_than_listed(
+    world: World, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in an application that does not trace; other tests may have imported OpenTelemetry.
+    monkeypatch.delitem(sys.modules, API, raising=False)
     files = await walked(world, path)
     assert len(files) <= MOST[path], "\n".join([f"{path}: expected {MOST[path]} files, found {len(files)}:", *files])

@@ -19,7 +19,7 @@ from stepward.error_messages import named
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.containment import failure_of
-from stepward.model.current import CURRENT, CurrentStep
+from stepward.model.current import CurrentStep, enter
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
 from stepward.model.messages.tokens import Sign
@@ -155,7 +155,7 @@ class Calls:
         call.started = True
         if self._observers.measuring:
             call.began_at = self._now()
-        CURRENT.set(CurrentStep(call.request, self._now, self._heartbeats.beat, self._sign))
+        enter(CurrentStep(call.request, self._now, self._heartbeats.beat, self._sign), call.request)
         reply: Reply | None = None
         try:
             if not call.dropped:
@@ -207,6 +207,9 @@ class Calls:
             outcome="dropped" if reply is None else str(reply.outcome),
             calls=call.calls,
             seconds=max(0.0, self._now() - began_at),
+            request=request,
+            began_at=began_at,
+            error=None if reply is None else reply.error,
         )
 
     def _is_still_heard(self, call: Call, reply: Reply) -> bool:

@@ -23,6 +23,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tracing import producing
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount, Transaction
@@ -88,12 +89,10 @@ class Client:
         )
         validation.usable("client.submit()", self._session.missing)
         submissions = self._session.submissions
-        prepared = await submissions.prepared(workflow, args, kwargs, options)
-        if transaction is None:
-            submitted = await submissions.write(prepared)
-        else:
-            submitted = await submissions.write_within(transaction, prepared)
-        return handles(self._session, submitted, prepared.known)[0]
+        with producing(f"submit {validation.workflow_name(workflow)}"):
+            prepared = await submissions.prepared(workflow, args, kwargs, options)
+            submitted = await submissions.write(prepared, transaction)
+            return handles(self._session, submitted, prepared.known)[0]
 
     async def submit_many(
         self,
@@ -110,12 +109,10 @@ class Client:
         """
         validation.usable("client.submit_many()", self._session.missing)
         submissions = self._session.submissions
-        prepared = await submissions.prepared_many(workflow, arguments, ids, Options(**options))
-        if transaction is None:
-            submitted = await submissions.write_many(prepared, at_once=ids is not None)
-        else:
-            submitted = await submissions.write_within(transaction, prepared)
-        return handles(self._session, submitted, prepared.known)
+        with producing(f"submit {validation.workflow_name(workflow)}"):
+            prepared = await submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            submitted = await submissions.write_many(prepared, transaction, at_once=ids is not None)
+            return handles(self._session, submitted, prepared.known)
 
     def events(self, queue: str) -> StatusEvents:
         """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.

@@ -24,6 +24,7 @@ from stepward.model import failures
 from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
+from stepward.model.tracing import lead_to
 from stepward.payload import decode, encode
 from stepward.store.contract import Directive, Doubt, Later, Store, Submitted
 from stepward.workflow.definition import Workflow
@@ -237,6 +238,7 @@ class TaskHandle(Generic[R]):
 
 def handles(client: HandleClient, submitted: Sequence[Submitted], known: KnownWorkflow) -> list[TaskHandle[Any]]:
     """A handle on each task of that workflow that was submitted."""
+    lead_to(each.uid for each in submitted)
     result = known.signature.result_type if isinstance(known, Workflow) else Any
     return [TaskHandle(client, each.id, each.uid, result) for each in submitted]
 

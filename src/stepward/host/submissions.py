@@ -11,6 +11,7 @@ from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
 from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tracing import linked
 from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
 
 
@@ -21,7 +22,8 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     )
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
-        options: SubmitOptions = {**accepted.options, "reply_to": message.reply_to}
+        attributes = linked(accepted.options.get("attributes"), message.traceparent)
+        options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
         return preparation.task(known, accepted.args, accepted.kwargs, Options(id=message.id, **options))
 

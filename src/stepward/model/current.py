@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 from stepward.errors import StepwardError
 from stepward.model.messages.requests import Request, traceparent
 from stepward.model.messages.tokens import Sign
+from stepward.model.tracing import API, enter_attempt
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048
@@ -136,6 +138,13 @@ class CurrentStep:
 
 CURRENT: ContextVar[CurrentStep | None] = ContextVar("stepward_current_step", default=None)
 """Set while a step's function runs, in its context."""
+
+
+def enter(step: CurrentStep, request: Request) -> None:
+    """Make an attempt of a step the current one in this context, and the parent of spans if the application traces."""
+    CURRENT.set(step)
+    if API in sys.modules:
+        enter_attempt(traceparent(request))
 
 
 def current_step() -> CurrentStep:

@@ -14,6 +14,7 @@ from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
+from stepward.model.tracing import current_traceparent, linked
 from stepward.payload import check_size, decode, encode
 from stepward.workflow.definition import Workflow
 
@@ -89,7 +90,7 @@ def written(
         delay=delay,
         reply_to=validation.reply_queue(options.reply_to, app),
         labels=dict(options.labels or {}),
-        attributes=msgspec.Raw(encoded(options.attributes)),
+        attributes=msgspec.Raw(encoded(linked(options.attributes, current_traceparent()))),
         fairness_key=validation.fairness_key(options.fairness_key),
     )
     return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)

@@ -70,7 +70,7 @@ def assemble(
     publisher = Publisher(transport, environment, observers, over=fates.left, fate=fates.of, changed=room.set_unreached)
     dispatcher = Dispatcher(publisher, local, fates, tasks, queue, now)
     lost = LostMessages(transport, publisher, tasks, starts, queue, now, observers)
-    loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, settings)
+    loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, context)
     claiming = Claiming(context, tasks, loader, ends, windows)
     intake = Intake(context, tasks, loader, forward, ends, check, inbox, claiming, submissions, misses)
     submissions.serve(intake, wakeup.stir)

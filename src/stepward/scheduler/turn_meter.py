@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from stepward.clock import Clock
 from stepward.events import Observers
-from stepward.model.states import StepState
+from stepward.model.records import Task
+from stepward.model.states import TASK_ENDS, StepState
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.store.contract import Change
+from stepward.store.contract import Change, Finish, TaskMove
 
 
 class TurnMeter:
@@ -46,7 +47,8 @@ class TurnMeter:
             missed=len(missed),
             started=[start for change in changes for start in _started(change)],
             finished=[end for change in changes for end in _finished(change)],
-            gave_up=[each.key for change in changes for each in change.watches if each.error is not None],
+            gave_up=[each for change in changes for each in change.watches if each.error is not None],
+            ended=list(_ended(touched, missed)),
         )
 
 
@@ -63,7 +65,15 @@ def _started(change: Change) -> Iterator[tuple[tuple[str, int, str], int, float]
         yield (each.task, each.run, each.key), each.attempt, each.started_at
 
 
-def _finished(change: Change) -> Iterator[tuple[tuple[str, int, str], str, float]]:
-    """Step, state and instant of each outcome."""
+def _finished(change: Change) -> Iterator[tuple[tuple[str, int, str], Finish]]:
+    """Step and outcome of each attempt that ended."""
     for each in change.finishes:
-        yield (each.task, each.run, each.key), each.state, each.finished_at
+        yield (each.task, each.run, each.key), each
+
+
+def _ended(touched: Sequence[ActiveTask], missed: Mapping[str, str]) -> Iterator[tuple[Task, TaskMove]]:
+    """Each task that ended, and its end."""
+    for active in touched:
+        move = None if active.change is None else active.change.move
+        if move is not None and move.after in TASK_ENDS and active.task.uid not in missed:
+            yield active.task, move

@@ -31,6 +31,8 @@ class Message:
         self.reply_to: str | None = event.replyto
         """The private response queue for the task's events."""
         self.time: datetime | None = event.time
+        self.traceparent: object = event.traceparent
+        """The W3C trace context in which it was posted, if any: the task's trace links to it."""
         self.tries = tries
         """1 at first, more when it comes again after a failure."""
 

@@ -11,6 +11,8 @@ from stepward.events import Event
 from stepward.model.states import TASK_ENDS
 from stepward.telemetry.counters import ROWS, Counter, Histogram
 
+MEASUREMENTS = frozenset({"turn.committed", "agent.attempted", "attempt.taken_over"})
+"""What only observers that measure are passed."""
 MOST_RUNNING = 200_000
 """Most running steps whose start is remembered; beyond that the durations of the oldest are not measured."""
 StartedStep = tuple[str, int, str]
@@ -45,9 +47,10 @@ class ProcessMetrics:
         self._retries = Counter("stepward_agent_retries", "Repeated calls within attempts.", ["agent", "operation"])
         self._outages = Counter("stepward_store_unavailable", "Failures to reach the store.")
         self._decisions = Counter("stepward_supervisor_decisions", "Decisions of the Supervisor here.", ["act"])
-        self._handlers: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
             "turn.committed": self._turn,
             "agent.attempted": self._attempted,
+            "attempt.taken_over": lambda fields: self._started.setdefault(fields["place"], fields["at"]),
             "store.unavailable": lambda _: self._outages.add(()),
             "steps.judged": self._judged,
             "task.expired": lambda fields: self._decisions.add((f"task_{fields['act']}",)),
@@ -56,7 +59,7 @@ class ProcessMetrics:
 
     def __call__(self, event: Event) -> None:
         """Counts ``event``."""
-        if event.name not in ("turn.committed", "agent.attempted"):
+        if event.name not in MEASUREMENTS:
             self._events.add((event.name,))
         handler = self._handlers.get(event.name)
         if handler is not None:
@@ -94,14 +97,14 @@ class ProcessMetrics:
         for place, attempt, at in fields["started"]:
             self._started[place] = at
             self._attempts.add((operation_of(place[2]), "first" if attempt == 1 else "repeat"))
-        for place, state, at in fields["finished"]:
+        for place, finish in fields["finished"]:
             operation = operation_of(place[2])
-            self._steps.add((operation, state))
+            self._steps.add((operation, finish.state))
             began_at = self._started.pop(place, None)
             if began_at is not None:
-                self._step_seconds.observe((operation,), max(0.0, at - began_at))
-        for key in fields["gave_up"]:
-            self._gave_up.add((operation_of(key),))
+                self._step_seconds.observe((operation,), max(0.0, finish.finished_at - began_at))
+        for watch in fields["gave_up"]:
+            self._gave_up.add((operation_of(watch.key),))
         while len(self._started) > MOST_RUNNING:
             del self._started[next(iter(self._started))]
 

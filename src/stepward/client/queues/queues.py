@@ -15,6 +15,7 @@ from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
 from stepward.model.messages.requests import submission_queue
+from stepward.model.tracing import current_traceparent, producing
 from stepward.payload import PAYLOAD_BYTES, encode
 from stepward.store.contract import Store
 
@@ -76,6 +77,11 @@ class Queues:
         if not isinstance(queue, str) or not NAME.fullmatch(queue):
             raise Refused(f"queue: expected a name of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}")
         known = self._environment.new_uid() if id is None else validation.task_id(id)
+        with producing(f"post {queue}"):
+            return await self._posted(queue, known, data, reply_to)
+
+    async def _posted(self, queue: str, known: str, data: Any, reply_to: str | None) -> str:
+        traceparent = current_traceparent()
         event = CloudEvent(
             id=known,
             source=f"/stepward/{self._app}",
@@ -84,6 +90,7 @@ class Queues:
             replyto=validation.reply_queue(reply_to, self._app),
             datacontenttype="application/json",
             store=self._store_id,
+            traceparent=traceparent,
             data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
             specversion="1.0",
         )

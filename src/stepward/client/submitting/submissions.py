@@ -19,6 +19,7 @@ from stepward.events import Hints
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
+from stepward.model.tracing import current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -66,8 +67,10 @@ class SubmissionWriter:
         """The plan of a pipeline; None for workflow code."""
         return await self._preparation.plan(workflow, version)
 
-    async def write(self, prepared: Prepared) -> list[Submitted]:
-        """Write one task in a transaction of its own. Raises TaskConflict."""
+    async def write(self, prepared: Prepared, transaction: object) -> list[Submitted]:
+        """Write one task, within an open transaction or (None) in one of its own. Raises TaskConflict."""
+        if transaction is not None:
+            return await self._write_within(transaction, prepared)
         (task,) = prepared.tasks
         if self._submit_locally is not None and task.wake_at is None:
             born = self._submit_locally(msgspec.structs.replace(task))
@@ -78,8 +81,10 @@ class SubmissionWriter:
         self._hints.hint()
         return found
 
-    async def write_many(self, prepared: Prepared, *, at_once: bool) -> list[Submitted]:
-        """Write all, in one transaction if they are to be there ``at_once``."""
+    async def write_many(self, prepared: Prepared, transaction: object, *, at_once: bool) -> list[Submitted]:
+        """Write all, within an open transaction or (None) in transactions of their own: in one if ``at_once``."""
+        if transaction is not None:
+            return await self._write_within(transaction, prepared)
         if at_once:
             async with self._store.transaction() as whole:
                 submitted = await prepared.submit(whole, BATCH)
@@ -88,7 +93,7 @@ class SubmissionWriter:
         self._hints.hint()
         return submitted
 
-    async def write_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
+    async def _write_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
         """Write them within an open transaction, one of ours or the application's own."""
         if is_ours(transaction):
             async with transaction.savepoint():
@@ -186,13 +191,14 @@ class Preparation:
     ) -> list[Task]:
         now = self._store.now()
         deadline = validation.deadline(options.complete_by, known.complete_seconds, now)
+        attributes = linked(options.attributes, current_traceparent())
         alike: dict[str, Any] = {
             "workflow": known.name,
             "version": known.version,
             "priority": validation.priority(options.priority),
             "fairness_key": validation.fairness_key(options.fairness_key),
             "labels": validation.labels(options.labels),
-            "attributes": encoded(options.attributes) if options.attributes else NO_ATTRIBUTES,
+            "attributes": encoded(attributes) if attributes else NO_ATTRIBUTES,
             "deadline": deadline,
             "wake_at": validation.wake(options.delay, deadline, now),
             "reply_to": validation.reply_queue(options.reply_to, self._app),

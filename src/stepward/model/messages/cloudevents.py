@@ -30,6 +30,8 @@ class CloudEvent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     replyto: str | None = None
     """The private response queue for the task's events."""
     datacontenttype: str | None = None
+    traceparent: Any = None
+    """W3C trace context of the sender; one that is none counts for nothing."""
     store: str | None = None
     """The identity of the store addressed, or of the sending one."""
     data: msgspec.Raw = msgspec.Raw(b"null")

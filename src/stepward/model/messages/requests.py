@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from zlib import crc32
 
 from msgspec import Struct
 
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
+from stepward.model.tracing import attempt_span_id, trace_id
 
 WITHDRAWN = b'{"message":"withdrawn before it began: nobody waits for the step any more","type":"Withdrawn","data":{}}'
 RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
@@ -182,11 +182,9 @@ def request_for(task: Task, step: Step, reply_to: str) -> Request:
 
 
 def traceparent(request: Request) -> str:
-    """The W3C traceparent of an attempt: the trace id is the task's uid, the span id is derived from key and
-    attempt."""
-    trace_id = request.task[:36].replace("-", "")
-    span_id = f"{crc32(request.key.encode()):08x}{request.run & 0xFFFF:04x}{request.attempt & 0xFFFF:04x}"
-    return f"00-{trace_id:0>32}-{span_id}-01"
+    """The W3C traceparent of an attempt: the ids of the span that its Scheduler exports where it traces."""
+    span_id = attempt_span_id(request.task, request.run, request.key, request.attempt)
+    return f"00-{trace_id(request.task)}-{span_id.hex()}-01"
 
 
 def request_queue(agent: str) -> str:

@@ -11,7 +11,7 @@ from stepward.cancelling import end_tasks
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Refused, Unrecoverable
 from stepward.model.action import Action
 from stepward.model.containment import contained, failure_of
-from stepward.model.current import CURRENT, CurrentStep
+from stepward.model.current import CurrentStep, enter
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
@@ -101,7 +101,7 @@ class LocalSteps:
             self._threads.close()
 
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
-        CURRENT.set(CurrentStep(request, self._store.now, lambda request, progress: None))
+        enter(CurrentStep(request, self._store.now, lambda request, progress: None), request)
         remaining = request.complete_by - self._store.now()
         if remaining <= 0:
             return

@@ -33,6 +33,8 @@ class Submission(Struct, omit_defaults=True):
     """When it was posted."""
     replyto: Annotated[str, Meta(pattern=r"^replies\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]{1,100}$")] | UnsetType = UNSET
     """The private response queue for the task's events: ``replies.``, the application's name, a dot and a name."""
+    traceparent: str | UnsetType = UNSET
+    """W3C trace context of the sender: the task's trace links to it."""
     store: Attribute | UnsetType = UNSET
     """The identity of the intended store: another one refuses the message. Without it any store takes it."""
     datacontenttype: str | UnsetType = UNSET

@@ -73,7 +73,7 @@ class RequestEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=
     priority: Count
     """The task's priority, 0 (last) to 9 (first)."""
     traceparent: str | None = None
-    """W3C Trace Context for calls of the service."""
+    """W3C trace context for calls of the service: the span of the attempt."""
     undo: bool = False
     """Whether the operation is to be undone: its result, or null if unknown, precedes the arguments."""
     undoes: Text | None = None

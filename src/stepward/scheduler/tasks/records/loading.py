@@ -10,6 +10,7 @@ from stepward.model.effects import is_deferred
 from stepward.model.records import History, InboxKind, Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
@@ -23,7 +24,6 @@ from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.settings import Settings
 
 LOCAL_TRANSPORT = "local"
 READ_SECONDS = 1.0
@@ -48,8 +48,9 @@ class TaskLoader:
         starts: StepStarts,
         local: LocalSteps,
         lost: LostMessages,
-        settings: Settings,
+        context: SchedulerContext,
     ) -> None:
+        self._observers = context.observers
         self._active_tasks = active_tasks
         self._forward = forward
         self._undo = undo
@@ -62,9 +63,9 @@ class TaskLoader:
         self._starts = starts
         self._local = local
         self._lost = lost
-        self._dies_with_us = settings.transport == LOCAL_TRANSPORT
+        self._dies_with_us = context.settings.transport == LOCAL_TRANSPORT
         """Whether requests are gone with the process that sent them."""
-        self._takeover = settings.lease * LEASES_TO_TAKE_OVER
+        self._takeover = context.settings.lease * LEASES_TO_TAKE_OVER
 
     def admit(self, history: History, now: float, *, sent: Mapping[StepId, int] | None = None) -> ActiveTask:
         """Take up a task where its record ends: claimed, or held here all the while with requests ``sent``."""
@@ -116,12 +117,20 @@ class TaskLoader:
                 continue
             if not active.may_start(step):
                 continue
+            if self._observers.measuring:
+                self._measure(step)
             if step.state is StepState.RUNNING:
                 self._resume(active, step, now, is_lost=is_lost)
             elif step.repeat_at is not None and step.repeat_at > now:
                 self._timers.at(step.repeat_at, active.task.uid)
             else:
                 self._starts.ask(active, step, now)
+
+    def _measure(self, step: Step) -> None:
+        """Report an attempt that another process, or this one before, began and whose end was not reported."""
+        if step.attempt and step.started_at is not None and (step.state is StepState.RUNNING or step.error is None):
+            place = step.task, step.run, step.key
+            self._observers.measure("attempt.taken_over", place=place, attempt=step.attempt, at=step.started_at)
 
     def _resume(self, active: ActiveTask, step: Step, now: float, *, is_lost: bool) -> None:
         if (step.agent is None and step.kind not in BESIDE) or is_deferred(step):

@@ -1,0 +1,1 @@
+"""Traces of tasks, exported over OTLP."""
