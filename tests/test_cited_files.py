@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,12 @@ def test_the_architecture_names_every_folder_and_module_of_the_package() -> None
     package = [path for path in (ROOT / "src" / "stepward").iterdir() if not path.name.startswith("_")]
     named = [f"{path.name}/" if path.is_dir() else path.name for path in package if path.suffix in {"", ".py"}]
     assert [name for name in sorted(named) if name not in architecture] == []
+
+
+def test_the_pages_for_developers_show_the_import_layers() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    contract = settings["tool"]["importlinter"]["contracts"][0]
+    layers = [layer.replace("(", "").replace(")", "") for layer in contract["layers"]]
+    assert "\n".join(layers) in (ROOT / "CONTRIBUTING.md").read_text()
+    shown = " ".join((ROOT / "ARCHITECTURE.md").read_text().split())
+    assert " → ".join(layers).replace("submission | scheduler | agent | supervisor", "actors") in shown

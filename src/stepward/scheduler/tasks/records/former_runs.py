@@ -1,4 +1,7 @@
-"""The runs of a task before the one that goes on: what undo reaches of them, and what is deleted as the task goes."""
+"""The runs of a task before the present one: what undo reaches of them, and what is deleted meanwhile.
+
+The deletion itself is ``turn.trim_steps`` of each store.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Replies to a Scheduler that does not hold their task: what is recorded, handed on or alerted."""
+"""Replies to a Scheduler that does not hold their task: what is recorded, forwarded or alerted.
+
+Late replies of tasks that the Scheduler holds are handled in ``scheduler/tasks/undo.py``.
+"""
 
 from __future__ import annotations
 
