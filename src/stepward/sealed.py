@@ -45,12 +45,15 @@ class PayloadCodec(Protocol):
         """The id of the key that seals; None if this process has no key at all and only sees what is encrypted."""
         ...
 
-    def has_key(self, key: str) -> bool:
-        """Whether the key of that id is here."""
+    async def load(self, keys: Collection[str] = ()) -> None:
+        """Take note of the ids of keys with which payloads of the store are encrypted, and fetch missing ones.
+
+        Raises StoreUnavailable if a key service gives none.
+        """
         ...
 
-    def note_used(self, keys: Collection[str]) -> None:
-        """Note the ids of the keys with which payloads of the store are encrypted; empty where none is."""
+    def has_key(self, key: str) -> bool:
+        """Whether the key of that id is here."""
         ...
 
     def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:

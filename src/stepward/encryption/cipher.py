@@ -22,6 +22,8 @@ from stepward.sealed import BEGINNING, as_stored, envelope, is_sealed, unopened
 NONCE_BYTES = 12
 DERIVED_KEPT = 4096
 """Keys of tasks that are kept derived."""
+LENIENT = "surrogatepass"
+"""Names that no store takes are refused by the store, in its words."""
 LABEL = b"stepward payload 1\0"
 TAG_BYTES = 16
 
@@ -36,11 +38,11 @@ class PayloadCipher:
         self._beginning = BEGINNING + encryption.current.encode() + b'","data":"'
         self._cipher = lru_cache(DERIVED_KEPT)(self._derived)
 
+    async def load(self, keys: Collection[str] = ()) -> None:
+        await self.encryption.load(keys)
+
     def has_key(self, key: str) -> bool:
         return key in self.encryption.keys
-
-    def note_used(self, keys: Collection[str]) -> None:
-        """Changes nothing: what is written is encrypted from the first key on."""
 
     def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:
         stored = as_stored(data)
@@ -48,7 +50,7 @@ class PayloadCipher:
             return stored
         nonce = os.urandom(NONCE_BYTES)
         found = self._cipher(self._current, owner)
-        sealed = found.encrypt(nonce, data, place.encode())
+        sealed = found.encrypt(nonce, data, place.encode(errors=LENIENT))
         return self._beginning + b2a_base64(nonce + sealed, newline=False) + b'"' + shown + b"}"
 
     def open(self, data: bytes, owner: str, place: str) -> bytes:
@@ -62,11 +64,11 @@ class PayloadCipher:
         nonce, sealed = found.data[:NONCE_BYTES], found.data[NONCE_BYTES:]
         if len(sealed) >= TAG_BYTES:
             with suppress(InvalidTag):
-                return self._cipher(found.key, owner).decrypt(nonce, sealed, place.encode())
+                return self._cipher(found.key, owner).decrypt(nonce, sealed, place.encode(errors=LENIENT))
         return unopened(
             data, "it was changed, moved from another place, or encrypted with another key of that id; restore it"
         )
 
     def _derived(self, key: str, owner: str) -> AESGCM:
-        derived = hmac.digest(self.encryption.keys[key], LABEL + self._app + owner.encode(), "sha256")
+        derived = hmac.digest(self.encryption.keys[key], LABEL + self._app + owner.encode(errors=LENIENT), "sha256")
         return AESGCM(derived)

@@ -25,7 +25,7 @@ class KeylessCodec:
     def has_key(self, key: str) -> bool:
         return False
 
-    def note_used(self, keys: Collection[str]) -> None:
+    async def load(self, keys: Collection[str] = ()) -> None:
         self._is_encrypted = bool(keys)
 
     def seal(self, data: bytes, owner: str, place: str, shown: bytes = b"") -> bytes:

@@ -107,10 +107,13 @@ class BrokerPlace:
         self._queues = broker_queues(
             address, app=app, now=self.now, environment=environment, observers=Observers(), bury=None
         )
+        self._codec = codec
         self.queues = sealed_queues(self._queues, codec)
 
     async def open(self) -> None:
         try:
+            if self._codec is not None:
+                await self._codec.load()
             await self._queues.open()
         except BaseException:
             await self.queues.close()

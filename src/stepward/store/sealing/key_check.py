@@ -31,7 +31,7 @@ async def check_keys(store: MarkedKeys, codec: PayloadCodec | None) -> None:
     """
     marks = await store.key_marks()
     if codec is not None:
-        codec.note_used(marks)
+        await codec.load(marks)
     if codec is None or codec.current is not None:
         for key, mark in sorted(marks.items()):
             _check_key(key, mark, codec)

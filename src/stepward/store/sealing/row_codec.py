@@ -94,7 +94,7 @@ class RowCodec:
         if form is PayloadForm.JSON:
             return self.codec.seal(payload, owner, _place(column, bound))
         if form is PayloadForm.TEXT:
-            return self.codec.seal(payload.encode(), owner, _place(column, bound)).decode()
+            return self.codec.seal(payload.encode(errors="surrogatepass"), owner, _place(column, bound)).decode()
         if form is PayloadForm.EVENT:
             return sealed_event(self.codec, payload) if owner.startswith(RESPONSES) else payload
         if form is PayloadForm.ACT and _is_plain(payload):
@@ -107,7 +107,7 @@ class RowCodec:
             return self.codec.open(payload, owner, _place(column, bound))
         found = self.codec.open(payload.encode(), owner, _place(column, bound))
         shown = None if why_unopened(found) is None else shown_of(found)
-        return found.decode() if shown is None else f"(encrypted with key {shown[SHOWN_KEY]})"
+        return found.decode(errors="surrogatepass") if shown is None else f"(encrypted with key {shown[SHOWN_KEY]})"
 
 
 Conversion = Callable[[SealedColumn, Any, Cells], Any]
