@@ -57,6 +57,7 @@ from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.secret_values import Secret
 from stepward.store.contract import Batch, StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
 from stepward.sync import SyncBatches, SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
@@ -125,6 +126,7 @@ __all__ = [
     "Retry",
     "Schedule",
     "ScheduleNotFound",
+    "Secret",
     "Stage",
     "StatusEvent",
     "StatusEvents",

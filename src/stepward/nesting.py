@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from array import array
 from binascii import unhexlify
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from operator import add
+
+from stepward.errors import InvalidPayload
 
 CLOSE, OPEN, QUOTE = b"0", b"1", b"2"
 AS_DIGITS = bytes.maketrans(b'[]{}"', OPEN + CLOSE + OPEN + CLOSE + QUOTE)
@@ -115,3 +117,25 @@ WALKS = _table(lambda byte: DIGITS[WALK_KINDS.index(_walk(_marks(byte), byte >= 
 RISES = _table(lambda byte: 8 + _eight(byte)[0])
 PEAKS = _table(lambda byte: _eight(byte)[1])
 SIGNED = _table(lambda byte: byte - GROUP)
+
+
+def refuse_nested_sets(value: object, what: str) -> None:
+    """Raise InvalidPayload for a value with a set within a set, naming ``what``."""
+    stack: list[tuple[object, bool]] = [(value, False)]
+    while stack:
+        item, in_set = stack.pop()
+        is_set = isinstance(item, set | frozenset)
+        if is_set and in_set:
+            # Sets compare by inclusion, which gives no total order: the bytes would follow the hash seed.
+            raise InvalidPayload(f"{what}: expected sets of plain values, found a set in a set; use lists inside")
+        stack.extend((part, in_set or is_set) for part in _parts(item))
+
+
+def _parts(item: object) -> Iterable[object]:
+    if isinstance(item, Mapping):
+        return item.values()
+    if isinstance(item, list | tuple | set | frozenset):
+        return item
+    kind = type(item)
+    fields: Iterable[str] = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
+    return [getattr(item, name) for name in fields if hasattr(item, name)]

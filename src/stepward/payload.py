@@ -6,15 +6,23 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
-from stepward.nesting import is_deeper
-from stepward.pydantic_models import decode_model, encode_model, hoisted, schema_of_model
+from stepward.nesting import is_deeper, refuse_nested_sets
+from stepward.pydantic_models import hoisted
 from stepward.sealed import BEGINNING, UNOPENED, shown_of, why_unopened
+from stepward.secret_values import (
+    MARKED,
+    decode_custom,
+    encode_custom,
+    holds_secrets,
+    redacted,
+    schema_of_custom,
+)
 
 PAYLOAD_BYTES = 1024 * 1024
 DEPTH = 100
@@ -38,7 +46,7 @@ FOUND = (
 )
 """Phrases of msgspec about values that do not fit, and how messages phrase them."""
 
-_encoder = msgspec.json.Encoder(order="deterministic", enc_hook=encode_model)
+_encoder = msgspec.json.Encoder(order="deterministic", enc_hook=encode_custom)
 
 
 def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str = ADVICE) -> bytes:
@@ -57,7 +65,7 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str 
     if NULL in data:
         _refuse_nan(value, what)
     if NESTED in data:
-        _refuse_nested_sets(value, what)
+        refuse_nested_sets(value, what)
     return data
 
 
@@ -72,7 +80,7 @@ def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: st
 def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     """The value of JSON bytes as ``kind``; raises InvalidPayload naming ``what``."""
     try:
-        return msgspec.json.decode(data, type=kind, dec_hook=decode_model)
+        return msgspec.json.decode(data, type=kind, dec_hook=decode_custom)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         wanted = "JSON" if kind is Any else f"JSON that fits {_name(kind)}"
         raise InvalidPayload(f"{what}: expected {wanted}, found {_found(data, error)}") from None
@@ -117,6 +125,12 @@ def readable(data: bytes | None) -> Any:
     return msgspec.json.decode(data)
 
 
+def displayed(data: bytes | None) -> Any:
+    """As ``readable``, with asterisks in place of secrets: what operators see."""
+    value = readable(data)
+    return redacted(value) if data and MARKED in data else value
+
+
 class Signature:
     """A callable's parameters and result as JSON: the arguments are one array with an element per parameter."""
 
@@ -132,12 +146,18 @@ class Signature:
         self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         self._decoder = _decoder(_struct(what, parameters, hints), what)
         self._result = _decoder(hints.get("return", Any), what)
+        self._has_secrets = any(holds_secrets(hint) for name, hint in hints.items() if name != "return")
 
     def pack(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, limit: int = PAYLOAD_BYTES) -> bytes:
         """The arguments as a JSON array; raises InvalidArguments, InvalidPayload or PayloadTooLarge."""
         if kwargs or self._named or len(args) != self._count:
             args = self._bind(args, kwargs)
-        return encode(args, self._arguments_of, limit=limit)
+        data = encode(args, self._arguments_of, limit=limit)
+        if self._has_secrets:
+            self.unpack(data)
+            # Plain values for secrets are read as secrets, and written as such.
+            return encode(self._decoder.decode(data), self._arguments_of, limit=limit)
+        return data
 
     def unpack(self, data: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword-only arguments, converted to the declared types; raises InvalidArguments."""
@@ -189,12 +209,12 @@ class Signature:
     def schema(self) -> dict[str, Any]:
         """The JSON Schema of the argument array with its defaults; raises DeclarationError for types that have none."""
         try:
-            schema = hoisted(msgspec.json.schema(self._decoder.type, schema_hook=schema_of_model))
+            schema = hoisted(msgspec.json.schema(self._decoder.type, schema_hook=schema_of_custom))
             array: dict[str, Any] = schema["$defs"][schema["$ref"].rpartition("/")[2]]
             places: list[dict[str, Any]] = array["prefixItems"]
             for place, parameter in zip(places, self._signature.parameters.values(), strict=True):
                 if parameter.default is not parameter.empty:
-                    place["default"] = msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=encode_model)
+                    place["default"] = msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=encode_custom)
             if not places:
                 del array["prefixItems"]  # JSON Schema allows no empty one
             return schema
@@ -245,7 +265,7 @@ def _constant(value: object) -> Callable[[], object]:
 
 def _decoder(kind: Any, what: str) -> msgspec.json.Decoder[Any]:
     try:
-        return msgspec.json.Decoder(kind, dec_hook=decode_model)
+        return msgspec.json.Decoder(kind, dec_hook=decode_custom)
     except TypeError as error:
         raise DeclarationError(
             f"{what}: expected types that JSON can tell apart, found: {error}; annotate otherwise"
@@ -262,7 +282,7 @@ def _hints(fn: Callable[..., Any], what: str) -> dict[str, Any]:
 
 
 def _refuse_nan(value: object, what: str) -> None:
-    stack = [msgspec.to_builtins(value, enc_hook=encode_model)]
+    stack = [msgspec.to_builtins(value, enc_hook=encode_custom)]
     while stack:
         item = stack.pop()
         if isinstance(item, float) and not math.isfinite(item):
@@ -271,27 +291,6 @@ def _refuse_nan(value: object, what: str) -> None:
             stack.extend(item.values())
         elif isinstance(item, list | tuple):
             stack.extend(item)
-
-
-def _refuse_nested_sets(value: object, what: str) -> None:
-    stack: list[tuple[object, bool]] = [(value, False)]
-    while stack:
-        item, in_set = stack.pop()
-        is_set = isinstance(item, set | frozenset)
-        if is_set and in_set:
-            # Sets compare by inclusion, which gives no total order: the bytes would follow the hash seed.
-            raise InvalidPayload(f"{what}: expected sets of plain values, found a set in a set; use lists inside")
-        stack.extend((part, in_set or is_set) for part in _parts(item))
-
-
-def _parts(item: object) -> Iterable[object]:
-    if isinstance(item, Mapping):
-        return item.values()
-    if isinstance(item, list | tuple | set | frozenset):
-        return item
-    kind = type(item)
-    fields: Iterable[str] = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
-    return [getattr(item, name) for name in fields if hasattr(item, name)]
 
 
 def _name(kind: Any) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from stepward.errors import Refused
 from stepward.model.action import Action
 from stepward.model.effects import needs_undo
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
+from stepward.payload import encode
+from stepward.secret_values import MARKED, SHOWN_MASK, marked_as
 from stepward.store.contract import Directive
 from stepward.store.rules.directives.rewinding import doubtful, has_effect, later_steps, named_step
 
@@ -44,6 +49,22 @@ def preview_of(task: Task, steps: Sequence[Step], key: str | None) -> RepairPrev
         acted=[each.key for each in acted],
         can_undo=[each.key for each in acted if needs_undo(each) and not each.irreversible],
     )
+
+
+def with_secrets(step: Step | None, directive: Directive) -> Directive:
+    """The directive with its edited arguments marked as secrets where the recorded ones are.
+
+    Raises Refused for asterisks, which operators are shown in place of a secret.
+    """
+    for given in (directive.input, directive.result):
+        if given is not None and SHOWN_MASK in given:
+            raise Refused(
+                f"{directive.verb}: expected the secret itself, found the asterisks that stand for it; write it"
+            )
+    if directive.input is None or step is None or MARKED not in step.input:
+        return directive
+    edited = marked_as(msgspec.json.decode(directive.input), msgspec.json.decode(step.input))
+    return replace(directive, input=encode(edited, "edited arguments"))
 
 
 def refuse_unfit(step: Step | None, directive: Directive, operations: Mapping[str, Action[Any, Any]]) -> None:

@@ -12,7 +12,7 @@ from stepward.client.completion import Completions
 from stepward.client.handle import actor
 from stepward.client.queues.events import Readers
 from stepward.client.queues.queue_backends import queues_beside
-from stepward.client.repairs import refuse_unfit
+from stepward.client.repairs import refuse_unfit, with_secrets
 from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
@@ -180,9 +180,9 @@ class ClientSession:
         self.check("client.task()")
         if directive.input is not None or directive.result is not None:
             task = await self.record(id)
-            refuse_unfit(
-                named_step(task, await self.store.client.steps(task.id), directive), directive, self._operations
-            )
+            step = named_step(task, await self.store.client.steps(task.id), directive)
+            refuse_unfit(step, directive, self._operations)
+            directive = with_secrets(step, directive)
         asked = replace(directive, reason=self._reason, expected=self._expected)
         state = await self.store.client.direct(validation.known_id(id), asked)
         self.hints.hint()

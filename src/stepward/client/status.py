@@ -13,7 +13,7 @@ from stepward.model.plan import Plan
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepState, TaskState
 from stepward.model.tasks.attributes import AttributeValue, decoded
-from stepward.payload import readable
+from stepward.payload import displayed, readable
 from stepward.store.contract import Tally
 
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
@@ -126,7 +126,7 @@ def _state(step: Step, task: Task) -> StepState:
 
 
 def _error(error: bytes | None) -> dict[str, Any] | None:
-    found = readable(error)
+    found = displayed(error)
     if found is None or isinstance(found, dict):
         return found
     return {"message": "the recorded error is no object", "type": "Error", "data": {"recorded": found}}
@@ -153,11 +153,11 @@ def step_record(step: Step, task: Task) -> StepRecord:
         started_at=step.started_at,
         finished_at=step.finished_at,
         in_doubt=step.in_doubt or (task.state in TASK_ENDS and step.state in AT_WORK and not never_ran(step)),
-        input=readable(step.input),
-        output=readable(step.output),
-        error=readable(step.error),
+        input=displayed(step.input),
+        output=displayed(step.output),
+        error=displayed(step.error),
         agent=step.agent,
-        progress=readable(step.progress),
+        progress=displayed(step.progress),
         progress_at=step.progress_at,
         deferred_at=step.deferred_at,
         generation=step.generation,

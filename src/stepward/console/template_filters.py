@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from stepward import durations
 from stepward.model.page_addresses import task_href
 from stepward.model.records import Audit
-from stepward.payload import readable
+from stepward.payload import displayed
 from stepward.store.contract import MOST_COUNTED
 from stepward.views.actions.acts import NAMES
 from stepward.views.alerts import message_of
@@ -75,20 +75,20 @@ def span(seconds: float) -> str:
 
 def pretty(payload: bytes | None) -> str:
     """A payload as indented JSON, cut where it is long."""
-    value = readable(payload)
+    value = displayed(payload)
     text = json.dumps(value, indent=2, ensure_ascii=False)
     return text if len(text) <= LONGEST_PAYLOAD else f"{text[:LONGEST_PAYLOAD]}\n… ({len(text):,} characters)"
 
 
 def brief(payload: bytes | None, most: int = 120) -> str:
     """A payload in one line."""
-    text = json.dumps(readable(payload), ensure_ascii=False)
+    text = json.dumps(displayed(payload), ensure_ascii=False)
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def reason_of(audit: Audit) -> str:
     """The reason that was given with an act; empty where there is none, or it is hidden."""
-    details = readable(audit.details)
+    details = displayed(audit.details)
     found = details.get("reason") if isinstance(details, dict) else None
     return found if isinstance(found, str) else ""
 

@@ -20,6 +20,7 @@ import msgspec
 from stepward.error_messages import RaisedInstead, message_of
 from stepward.errors import InvalidPayload, Refused, Unrecoverable
 from stepward.payload import decode, encode
+from stepward.secret_values import encode_custom, redacted
 
 LONGEST_MESSAGE = 10_000
 """Most characters of a message."""
@@ -88,7 +89,8 @@ class FailureConverter:
         return text if self._redact is None else _redacted(self._redact, text)
 
     def _data(self, data: dict[str, Any]) -> Any:
-        return data if self._redact is None else self._values(msgspec.to_builtins(data))
+        found = redacted(msgspec.to_builtins(data, enc_hook=encode_custom))
+        return found if self._redact is None else self._values(found)
 
     def _values(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -16,6 +16,7 @@ from stepward.events import Event
 from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
 from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
+from stepward.secret_values import redacted_text
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000
@@ -146,7 +147,7 @@ def json_value(key: str, value: object) -> object:
         return value
     if isinstance(value, list | tuple):
         return [json_value(key, item) for item in value]
-    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    text = redacted_text(value).decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
     if key == "traceback":
         return text[-LONGEST_TRACEBACK:]
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
@@ -154,7 +155,7 @@ def json_value(key: str, value: object) -> object:
 
 def value_text(value: object, longest: int = LONGEST_VALUE) -> str:
     """A value as one printable word, or quoted and escaped; cut at 1,000 characters unless said otherwise."""
-    text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    text = redacted_text(value).decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
     if len(text) > longest:
         text = f"{text[:longest]}…"
     if PLAIN.fullmatch(text):

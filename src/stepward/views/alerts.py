@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.model.records import Alert
-from stepward.payload import readable
+from stepward.payload import displayed
 
 UNSERVED = "unserved"
 
@@ -21,6 +21,6 @@ def message_of(alert: Alert) -> str:
 
 def _served(alert: Alert) -> str | None:
     """The workflow or Agent that is not served, from the details of an alert."""
-    details = readable(alert.details)
+    details = displayed(alert.details)
     known = alert.kind == UNSERVED and isinstance(details, dict) and "workflow" in details
     return f"{details['workflow']}@{details.get('version')}" if known else None

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from stepward.payload import readable
+from stepward.payload import displayed
 from stepward.views.times import instant
 
 INSTANTS = frozenset(
@@ -59,4 +59,4 @@ def _value(name: str, value: object) -> Any:
         return {key: _value(name, each) for key, each in value.items()}
     if name in INSTANTS and isinstance(value, float):
         return instant(value)
-    return readable(value) if isinstance(value, bytes) else value
+    return displayed(value) if isinstance(value, bytes) else value

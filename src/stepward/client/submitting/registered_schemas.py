@@ -15,6 +15,7 @@ import msgspec
 from stepward.errors import InvalidArguments
 from stepward.model.records import WorkflowRecord
 from stepward.payload import decode, encode
+from stepward.secret_values import SCHEMA_MARK, marked
 
 FORMATS: dict[str, type] = {
     "date": date,
@@ -36,6 +37,9 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
         )
     schema = decode(record.schema, f"schema of {record.name}")
     data = encode([*args, *_defaults(schema, len(args))], f"arguments of {record.name}", limit=limit)
+    if SCHEMA_MARK.encode() in record.schema:
+        given = marked(msgspec.json.decode(data), schema, schema.get("$defs", {}))
+        data = encode(given, f"arguments of {record.name}", limit=limit)
     try:
         jsonschema.validate(msgspec.json.decode(data), schema, cls=_Validator, format_checker=_formats)
     except jsonschema.ValidationError as error:

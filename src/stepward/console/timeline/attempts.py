@@ -13,7 +13,7 @@ from stepward.console.timeline.spans import MarkKind, SpanEnd, SpanKind, Timelin
 from stepward.model.failures import EXPIRED, read
 from stepward.model.records import Audit, Step
 from stepward.model.states import StepKind, StepState
-from stepward.payload import readable
+from stepward.payload import displayed
 from stepward.views.reasons.errors import attempts_of, one_line
 from stepward.views.times import span
 
@@ -43,7 +43,7 @@ def decisions_on(audits: Iterable[Audit]) -> dict[tuple[int, str], list[Audit]]:
     """By run and key of the step, the decisions that ended its attempts, oldest first."""
     found: dict[tuple[int, str], list[Audit]] = {}
     for audit in sorted(audits, key=lambda audit: audit.number):
-        details = readable(audit.details)
+        details = displayed(audit.details)
         if audit.act in DECISIONS and audit.step is not None and isinstance(details, dict) and "attempt" in details:
             found.setdefault((int(details.get("run") or 1), audit.step), []).append(audit)
     return found
@@ -157,6 +157,6 @@ def _word(decision: Audit, step: Step, starts: Sequence[float]) -> str:
 
 
 def _attempt(decision: Audit) -> int:
-    details = readable(decision.details)
+    details = displayed(decision.details)
     found = details.get("attempt") if isinstance(details, dict) else None
     return found if isinstance(found, int) else 0

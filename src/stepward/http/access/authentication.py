@@ -9,7 +9,7 @@ from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.principals import Principal, SignIn, TaskScope
 from stepward.http.access.rate_limits import AccessLimit
-from stepward.http.access.tokens import Secret, read_secret
+from stepward.http.access.tokens import TokenSecret, read_secret
 from stepward.http.client_source import ClientSource
 from stepward.http.problems import HttpRefusal
 from stepward.model.credentials import Credential, CredentialKind
@@ -87,7 +87,7 @@ class Credentials:
         found = None if secret is None else await self._live(secret, CredentialKind.SESSION)
         return None if found is None or secret is None else principal_of(found, csrf=secret.csrf)
 
-    async def _live(self, secret: Secret, kind: CredentialKind) -> Credential | None:
+    async def _live(self, secret: TokenSecret, kind: CredentialKind) -> Credential | None:
         store = session_of(await self._source.client()).store
         found = await store.operators.credential(secret.id)
         if found is None or found.kind is not kind or not secret.opens(found):

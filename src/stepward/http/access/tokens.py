@@ -14,7 +14,7 @@ SECRET_BYTES = 32
 TEXT = re.compile(rf"{PREFIX}([0-9a-f]{{16}})_([A-Za-z0-9_-]{{43}})")
 
 
-class Secret:
+class TokenSecret:
     """The text of a token or session in parts; its ``repr`` leaves the secret out."""
 
     def __init__(self, id: str, secret: str) -> None:
@@ -44,12 +44,12 @@ class Secret:
         return hmac.compare_digest(self.hash, credential.secret_hash)
 
 
-def fresh_secret() -> Secret:
+def fresh_secret() -> TokenSecret:
     """A new random id and secret."""
-    return Secret(secrets.token_hex(8), secrets.token_urlsafe(SECRET_BYTES))
+    return TokenSecret(secrets.token_hex(8), secrets.token_urlsafe(SECRET_BYTES))
 
 
-def read_secret(text: str) -> Secret | None:
+def read_secret(text: str) -> TokenSecret | None:
     """The parts of a token's or session's text; None if the text has another form."""
     found = TEXT.fullmatch(text)
-    return None if found is None else Secret(found[1], found[2])
+    return None if found is None else TokenSecret(found[1], found[2])

@@ -16,6 +16,7 @@ from stepward.http.api.tasks import LIMIT, MOST, Limit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
+from stepward.secret_values import redacted_text
 
 NUMBERS = 2**31
 """One more than the highest number of an alert or a dead letter."""
@@ -94,6 +95,6 @@ def _letter(client: ScopedClient, letter: DeadLetter) -> DeadLetterResource:
     return resource(
         DeadLetterResource,
         letter,
-        body=letter.body.decode(errors="backslashreplace") if shown else None,
+        body=redacted_text(letter.body).decode(errors="backslashreplace") if shown else None,
         reason=letter.reason if shown else None,
     )

@@ -12,7 +12,7 @@ from stepward.client.progress import TaskProgress
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Role
 from stepward.model.states import StepState, TaskState
-from stepward.payload import readable
+from stepward.payload import displayed
 from stepward.sink_settings import Severity
 
 R = TypeVar("R", bound=Struct)
@@ -206,4 +206,4 @@ def _inherited(kind: type[Struct], name: str) -> object:
 def _shown(value: Any, is_instant: bool) -> Any:
     if is_instant and value is not None:
         return datetime.fromtimestamp(value, UTC)
-    return readable(value) if isinstance(value, bytes) else value
+    return displayed(value) if isinstance(value, bytes) else value

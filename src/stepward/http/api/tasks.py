@@ -17,7 +17,7 @@ from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.states import TaskState
-from stepward.payload import readable
+from stepward.payload import displayed
 from stepward.store.search.lexer import LONGEST_FILTER
 
 LIMIT = 100
@@ -82,7 +82,7 @@ async def answer_of(client: ScopedClient, id: str, status_code: int = 200, **hea
     record, status = await client.record_and_status(id)
     shown = client.principal.payloads
     more: dict[str, Any] = {"input": None, "output": None} if not shown else {}
-    detail = {name: readable(getattr(record, name)) for name in ("input", "output")} | more
+    detail = {name: displayed(getattr(record, name)) for name in ("input", "output")} | more
     found = resource(TaskDetail, status, **detail, reply_to=record.reply_to, events=record.events, payloads=shown)
     return Response(found, status_code=status_code, headers={"ETag": etag_of(status), **headers})
 

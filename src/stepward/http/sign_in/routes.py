@@ -16,7 +16,7 @@ from stepward.http.access.authentication import COOKIE, Credentials
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import SignIn
-from stepward.http.access.tokens import Secret
+from stepward.http.access.tokens import TokenSecret
 from stepward.http.dependencies import RequestPrincipal
 from stepward.http.problems import HttpRefusal
 from stepward.http.sign_in import sessions
@@ -102,7 +102,7 @@ async def sign_out(request: Request[Any, Any, Any], state: State, principal: Req
 SIGN_IN_ROUTES: tuple[HTTPRouteHandler, ...] = (show_login, sign_in_by_token, sign_in_elsewhere, come_back, sign_out)
 
 
-def _signed_in(request: Request[Any, Any, Any], secret: Secret) -> Response[str]:
+def _signed_in(request: Request[Any, Any, Any], secret: TokenSecret) -> Response[str]:
     incoming: IncomingRequest = request.auth
     cookie = sessions.session_cookie(secret, _base(request), secure=incoming.is_https)
     return Response(onward_page(_base(request), "/"), media_type=HTML, cookies=[cookie])

@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 from stepward.client import Client, session_of
 from stepward.http.access.authentication import COOKIE
-from stepward.http.access.tokens import Secret, fresh_secret
+from stepward.http.access.tokens import TokenSecret, fresh_secret
 from stepward.http.sign_in.openid import SignedIn
 from stepward.model.credentials import Credential, CredentialKind
 
 SESSION_SECONDS = 8 * 3600.0
 
 
-async def begin_by_token(client: Client, token: Credential) -> Secret:
+async def begin_by_token(client: Client, token: Credential) -> TokenSecret:
     """Begins a session with the token's permissions, which ends when the token does."""
     return await _begin(client, replace(token, name=f"token:{token.name}", created_by=f"token:{token.id}"))
 
 
-async def begin_by_provider(client: Client, person: SignedIn) -> Secret:
+async def begin_by_provider(client: Client, person: SignedIn) -> TokenSecret:
     """Begins a session of a person who signed in at the provider."""
     credential = Credential(
         id="",
@@ -34,7 +34,7 @@ async def begin_by_provider(client: Client, person: SignedIn) -> Secret:
     return await _begin(client, credential)
 
 
-def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
+def session_cookie(secret: TokenSecret, base: str, *, secure: bool) -> Cookie:
     """The cookie of a session."""
     return Cookie(
         key=COOKIE,
@@ -47,7 +47,7 @@ def session_cookie(secret: Secret, base: str, *, secure: bool) -> Cookie:
     )
 
 
-async def _begin(client: Client, credential: Credential) -> Secret:
+async def _begin(client: Client, credential: Credential) -> TokenSecret:
     secret, store = fresh_secret(), session_of(client).store
     ends = [store.now() + SESSION_SECONDS, *([] if credential.expires_at is None else [credential.expires_at])]
     session = replace(

@@ -16,6 +16,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.tasks.directives import TRIED
 from stepward.model.tasks.stopped_tasks import is_stopped
+from stepward.secret_values import MARKED
 from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
 
@@ -168,9 +169,10 @@ def _onward(record: Task) -> str:
 
 
 def _arguments(step: Step) -> str:
-    """The step's arguments, for editing; nothing if they are too long or unprintable."""
+    """The step's arguments, for editing; nothing if they are too long, unprintable, or hold secrets."""
     text = step.input.decode(errors="replace")
-    return text if len(text) <= LONGEST_ARGUMENTS and text.isprintable() else "[…]"
+    is_shown = len(text) <= LONGEST_ARGUMENTS and text.isprintable() and MARKED not in step.input
+    return text if is_shown else "[…]"
 
 
 def _of_unreadable(record: Task, message: str, steps: Sequence[Step]) -> list[Choice]:

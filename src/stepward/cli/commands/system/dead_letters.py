@@ -16,6 +16,7 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.model.records import DeadLetter
+from stepward.secret_values import redacted_text
 from stepward.views.times import span
 
 LIMIT = 100
@@ -80,7 +81,7 @@ async def _list(client: Client, *, limit: int, as_json: bool) -> None:
 
 def _fields(dead_letter: DeadLetter) -> dict[str, Any]:
     """The body for display; it may not be JSON, which may be why it is a dead letter."""
-    text = dead_letter.body.decode(errors="backslashreplace")
+    text = redacted_text(dead_letter.body).decode(errors="backslashreplace")
     return plain(structs.replace(dead_letter, body=b"null")) | {"body": text}
 
 
