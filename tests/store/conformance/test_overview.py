@@ -41,8 +41,17 @@ async def test_open_alerts_and_the_leader_are_counted(world: World, store: Store
 async def test_attempts_that_the_supervisor_decided_on_are_counted_by_bucket(world: World, store: Store) -> None:
     began = store.now()
     acts = [
-        Audit(actor="supervisor", act="repeat", step="charge/1", task="t1", before="running", after="to_repeat"),
-        Audit(actor="supervisor", act="fail", step="charge/1", task="t1", before="running", after="failed"),
+        Audit(
+            actor="supervisor/supervisor-1",
+            act="repeat",
+            step="charge/1",
+            task="t1",
+            before="running",
+            after="to_repeat",
+        ),
+        Audit(
+            actor="supervisor/supervisor-1", act="fail", step="charge/1", task="t1", before="running", after="failed"
+        ),
         Audit(actor="ada", act="undo", task="t1", before="error", after="undoing"),
     ]
     await store.operators.record_acts(acts)

@@ -82,5 +82,5 @@ select {t_listed} from {schema}.task as t where t.uid = any($1::text[])
 -- Returns by bucket of so many seconds since an instant how many attempts the Supervisor decided on, among the newest acts.
 select floor((at - $1::float8) / $2::float8)::int as bucket, 'decided', count(*) from (
     select at, actor, act, step from {schema}.audit order by number desc limit $3) as newest
-where at >= $1::float8 and actor = 'supervisor' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
+where at >= $1::float8 and actor like 'supervisor/%' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
 group by bucket

@@ -82,5 +82,5 @@ select {t_listed} from json_each(?1) as wanted cross join stepward_task as t on 
 -- Returns by bucket of so many seconds since an instant how many attempts the Supervisor decided on, among the newest acts.
 select cast((at - ?1) / ?2 as integer) as bucket, 'decided', count(*) from (
     select at, actor, act, step from stepward_audit order by number desc limit ?3)
-where at >= ?1 and actor = 'supervisor' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
+where at >= ?1 and actor like 'supervisor/%' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
 group by bucket
