@@ -71,7 +71,7 @@ class Commands(click.Group):
 def cli(context: click.Context) -> None:
     """Durable tasks: a Scheduler runs their steps through Agents, a Supervisor has what fails repeated or undone.
 
-    APP is module:attribute or path.py:attribute. Exit codes: 0 done, 1 what was asked for failed,
+    APP is module:attribute or path.py:attribute. Exit codes: 0 done, 1 the command failed,
     2 wrong usage or settings, 3 the store or the broker cannot be reached.
     """
     if context.invoked_subcommand is None:

@@ -39,7 +39,9 @@ WITH_PAYLOADS = "+payloads"
     "--oidc-issuer", metavar="URL", help=f"An OpenID provider to sign in at; its client's secret is ${SECRET}."
 )
 @click.option("--oidc-client-id", metavar="ID", help="The id of the client at the provider.")
-@click.option("--oidc-claim", metavar="NAME", default="groups", show_default=True, help="The claim that tells roles.")
+@click.option(
+    "--oidc-claim", metavar="NAME", default="groups", show_default=True, help="The claim whose values stand for roles."
+)
 @click.option("--oidc-role", "oidc_roles", metavar="V=ROLE", multiple=True, help="The role that a value stands for.")
 def console(
     target: str | None,

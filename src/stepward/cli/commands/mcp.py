@@ -28,12 +28,12 @@ SECONDS = 60.0
 
 @click.command("mcp")
 @click.argument("target", metavar="[APP_OR_STORE]", required=False)
-@click.option("--url", metavar="URL", help="The address of a console: its API is asked, and no store is opened.")
+@click.option("--url", metavar="URL", help="The address of a console, whose API is used; no store is opened.")
 def mcp(target: str | None, url: str | None) -> None:
     """Serve an assistant the operator's tools, over stdin and stdout.
 
-    Without a token it only looks, and sees no inputs, outputs or messages. $STEPWARD_TOKEN holds an API token: its
-    role, scope and payloads count, and the audit names it.
+    Without a token it can only read, and sees no inputs, outputs or messages. $STEPWARD_TOKEN holds an API token, whose
+    role, scope and payload flag apply, and which the audit names.
     """
     check_extra("mcp", "mcp")
     if find_spec("mcp") is None:

@@ -25,7 +25,7 @@ from stepward.views.printable import clean
 @click.command("replay", epilog="Keys under --json: replayed, findings.")
 @click.argument("target", metavar="APP")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
-@click.option("--where", metavar="FILTER", help="Only tasks that fulfil it: \"created > '30d ago'\".")
+@click.option("--where", metavar="FILTER", help="Only tasks that match the filter: \"created > '30d ago'\".")
 @click.option("--from", "place", metavar="STORE|ARCHIVE", help="A store's address, or a file or folder of histories.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many tasks, the newest of a store.")
 @json_option

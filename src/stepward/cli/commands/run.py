@@ -19,7 +19,7 @@ from stepward.supervisor.pass_report import PassReport
 
 app_argument = click.argument("target", metavar="APP")
 metrics_option = click.option(
-    "--metrics", metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; a port alone is one of 127.0.0.1."
+    "--metrics", metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; a port alone is on 127.0.0.1."
 )
 
 
@@ -56,7 +56,7 @@ def scheduler(target: str, metrics: str | None) -> None:
 
 @click.command("agent")
 @app_argument
-@click.option("--only", multiple=True, metavar="NAME", help="Only this Agent; may be given again.")
+@click.option("--only", multiple=True, metavar="NAME", help="Run this Agent only; may be repeated.")
 @metrics_option
 def agent(target: str, only: tuple[str, ...], metrics: str | None) -> None:
     """Run the Agents of APP alone."""

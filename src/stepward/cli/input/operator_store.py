@@ -24,7 +24,7 @@ from stepward.store.opening import identify
 StoreWork = Callable[..., Coroutine[Any, Any, None]]
 
 store_option = click.option(
-    "--store", metavar="URL", help="The state store; else STEPWARD_STORE or the settings files say it."
+    "--store", metavar="URL", help="The state store's address; by default that of STEPWARD_STORE or the settings files."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, instants in RFC 3339 UTC.")
 

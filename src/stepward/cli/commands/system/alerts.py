@@ -27,8 +27,8 @@ ALERT_COLUMNS = (
 
 
 @click.group("alerts", invoke_without_command=True, epilog=keys(Alert))
-@click.option("--all", "everything", is_flag=True, help="Those that were acknowledged too.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="How many at most.")
+@click.option("--all", "everything", is_flag=True, help="Include acknowledged alerts.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="Most entries to list.")
 @json_option
 @store_option
 @click.pass_context

@@ -46,7 +46,7 @@ def audit() -> None:
 
 @audit.command(LISTED, epilog=keys(Audit))
 @click.argument("id", required=False)
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most entries to list.")
 @json_option
 @with_client
 async def list_acts(client: Client, id: str | None, limit: int, as_json: bool) -> None:
@@ -70,7 +70,7 @@ async def list_acts(client: Client, id: str | None, limit: int, as_json: bool) -
 async def verify(client: Client, anchors: tuple[str, ...], archive: Path | None) -> None:
     """Check the chain of hashes: it shows whether acts were changed or removed.
 
-    That the newest acts were removed shows with an anchor that was noted elsewhere, or with the archive.
+    Removal of the newest acts is found only with an anchor that was kept elsewhere, or with the archive.
     """
     store = session_of(client).store.operators
     click.echo(await verified(store, [head_of(each) for each in anchors], archive))

@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 @click.group("dead-letters", invoke_without_command=True, epilog=keys(DeadLetter))
-@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="How many at most.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=LIMIT, show_default=True, help="Most entries to list.")
 @json_option
 @store_option
 @click.pass_context

@@ -13,12 +13,12 @@ KINDS = ("scheduler", "agent", "submission", "supervisor", "client", "operator",
 @click.command("grant")
 @click.argument("kind", type=click.Choice(KINDS))
 @click.argument("login")
-@click.option("--apply", is_flag=True, help="Carry it out, as the store's owner; else the SQL is printed.")
+@click.option("--apply", is_flag=True, help="Run the SQL as the store's owner instead of printing it.")
 @store_option
 def grant(kind: str, login: str, apply: bool, store: str | None) -> None:
-    """Print the SQL that makes LOGIN fit for a kind of process, with no more rights than it needs.
+    """Print the SQL that gives LOGIN the rights that a kind of process needs, and no others.
 
-    It may run again, and has to after a migration that made a table.
+    It may be run again, and must be after a migration that creates a table.
     """
     statements = granted(settings_for(store).store, kind, login, apply=apply)
     if apply:

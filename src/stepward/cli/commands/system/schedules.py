@@ -46,17 +46,17 @@ def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
 @click.option("--cron", metavar="CRON", help="Five fields: '0 2 * * *'.")
 @click.option("--every", metavar="D", help="An interval in place of --cron: 15m.")
 @click.option("--at", metavar="TIME", help="One time in place of --cron: 2027-01-15T09:00:00Z.")
-@click.option("--timezone", metavar="ZONE", help="Of --cron: Europe/Berlin; UTC unless given.")
+@click.option("--timezone", metavar="ZONE", help="The time zone of --cron, such as Europe/Berlin; UTC by default.")
 @click.option(
     "--overlap",
     type=click.Choice([each.value for each in Overlap]),
-    help="What happens while the task before is at work; skip unless given.",
+    help="What to do while the previous task is running; skip by default.",
 )
-@click.option("--jitter", metavar="D", help="Delay each start by chance, by so much at most.")
-@click.option("--start", metavar="TIME", help="From when on times count.")
-@click.option("--end", metavar="TIME", help="Up to when times count.")
-@click.option("--catch-up", type=click.Choice(CATCH_UPS), help="What happens to times missed; one unless given.")
-@click.option("--priority", type=click.IntRange(0, 9), help="5 unless given.")
+@click.option("--jitter", metavar="D", help="Delay each start by a random time of at most this.")
+@click.option("--start", metavar="TIME", help="No nominal time before this instant.")
+@click.option("--end", metavar="TIME", help="No nominal time after this instant.")
+@click.option("--catch-up", type=click.Choice(CATCH_UPS), help="What to do with missed nominal times; one by default.")
+@click.option("--priority", type=click.IntRange(0, 9), help="0 to 9; 5 by default.")
 @with_client
 async def create(client: Client, name: str, workflow: str, arguments: tuple[str, ...], **options: Any) -> None:
     """Run WORKFLOW with the arguments JSON… at every nominal time, without a deploy."""
@@ -110,7 +110,7 @@ async def resume(client: Client, name: str) -> None:
 @click.argument("name")
 @with_client
 async def remove(client: Client, name: str) -> None:
-    """Forget a recurring task that no application declares any more; the tasks that it made stay."""
+    """Remove a recurring task that no application declares any more; its tasks stay."""
     await client.remove_schedule(name)
     click.echo(f"schedule {name}: removed")
 

@@ -36,10 +36,12 @@ def token() -> None:
 
 @token.command("create")
 @click.argument("name")
-@click.option("--role", type=click.Choice([role.value for role in AccessRole]), required=True, help="What it may do.")
-@click.option("--payloads", is_flag=True, help="It is shown inputs, outputs, errors and messages.")
-@click.option("--workflow", "workflows", metavar="W", multiple=True, help="Only tasks of it; may be given again.")
-@click.option("--label", "labels", metavar="K=V", multiple=True, help="Only tasks with it; may be given again.")
+@click.option("--role", type=click.Choice([role.value for role in AccessRole]), required=True, help="The token's role.")
+@click.option("--payloads", is_flag=True, help="Show it inputs, outputs, errors and messages.")
+@click.option(
+    "--workflow", "workflows", metavar="W", multiple=True, help="Only tasks of that workflow; may be repeated."
+)
+@click.option("--label", "labels", metavar="K=V", multiple=True, help="Only tasks with that label; may be repeated.")
 @click.option("--expires", metavar="D", default="90d", show_default=True, help="A duration such as 30d, or never.")
 @with_client
 async def create(
@@ -91,7 +93,7 @@ async def list_tokens(client: Client, as_json: bool) -> None:
 @click.argument("name")
 @with_client
 async def revoke(client: Client, name: str) -> None:
-    """Make a token worth nothing, at once."""
+    """Revoke a token at once."""
     session = session_of(client)
     found = [each for each in await session.store.operators.credentials() if each.kind is CredentialKind.TOKEN]
     live = [each for each in found if each.name == name and each.is_live(session.store.now())]

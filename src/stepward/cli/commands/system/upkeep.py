@@ -51,7 +51,7 @@ def purge(older_than: str | None, store: str | None) -> None:
 def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
     """Bring an older store to this program's schema; every actor does so when it starts.
 
-    With APP a store that is not there is made.
+    With APP a missing store is created.
     """
     if target is not None and dry_run:
         raise Refused("--dry-run: expected no APP, found one; leave it out, the store knows its application")

@@ -82,8 +82,8 @@ async def preview(client: Client, verb: str, where: str, **said: Any) -> None:
 @ACT
 @_act_options
 @click.option("--rate", type=float, default=RATE, show_default=True, help="Most tasks a second.")
-@click.option("--reason", metavar="TEXT", help="Why, for the audit.")
-@click.option("--yes", "confirmed", type=int, metavar="N", help="The number of tasks; else it is asked for.")
+@click.option("--reason", metavar="TEXT", help="The reason, for the audit.")
+@click.option("--yes", "confirmed", type=int, metavar="N", help="The number of tasks, to confirm without a prompt.")
 @WATCH
 @with_client
 async def start(
@@ -96,7 +96,7 @@ async def start(
     watch: bool,
     **said: Any,
 ) -> None:
-    """Ask every task that the filter finds, after a preview."""
+    """Send the directive to every task that the filter finds, after a preview."""
     found = await client.batches.preview(verb, where, **_parameters(said))
     await start_previewed(client, found, rate=rate, reason=reason, confirmed=confirmed, watch=watch)
 
@@ -107,7 +107,7 @@ async def start(
 @json_option
 @with_client
 async def show(client: Client, id: str, watch: bool, as_json: bool) -> None:
-    """Show a batch, how far it is, and who refused."""
+    """Show a batch, its progress, and the tasks that refused."""
     found = await client.batches.get(id)
     if as_json:
         print_json(plain(found))
@@ -122,7 +122,7 @@ async def show(client: Client, id: str, watch: bool, as_json: bool) -> None:
 @BATCH_ID
 @with_client
 async def pause(client: Client, id: str) -> None:
-    """Ask no further task until `resume`."""
+    """Start no further act until `resume`."""
     _tell(await client.batches.pause(id))
 
 
@@ -130,7 +130,7 @@ async def pause(client: Client, id: str) -> None:
 @BATCH_ID
 @with_client
 async def resume(client: Client, id: str) -> None:
-    """Go on with a paused batch."""
+    """Continue a paused batch."""
     _tell(await client.batches.resume(id))
 
 
@@ -138,7 +138,7 @@ async def resume(client: Client, id: str) -> None:
 @BATCH_ID
 @with_client
 async def stop(client: Client, id: str) -> None:
-    """Ask no further task for good; what was asked stays so."""
+    """End a batch; acts that were carried out stay."""
     _tell(await client.batches.stop(id))
 
 
@@ -147,7 +147,7 @@ async def stop(client: Client, id: str) -> None:
 @click.argument("rate", type=float)
 @with_client
 async def pace(client: Client, id: str, rate: float) -> None:
-    """Go on with another RATE, in tasks a second."""
+    """Continue at another RATE, in tasks a second."""
     _tell(await client.batches.pace(id, rate))
 
 

@@ -9,7 +9,7 @@ from stepward.cli.input.arguments import token as token_of
 from stepward.cli.input.operator_store import with_client
 from stepward.client import Client
 
-BY = click.option("--by", metavar="NAME", help="Who finishes it, for the audit; else the user of this process.")
+BY = click.option("--by", metavar="NAME", help="The actor in the audit; by default the user of this process.")
 
 
 @click.command("complete", context_settings={"ignore_unknown_options": True})
@@ -20,7 +20,7 @@ BY = click.option("--by", metavar="NAME", help="Who finishes it, for the audit; 
 async def complete(client: Client, token: str, value: str, by: str | None) -> None:
     """Finish a step from outside: JSON is its result.
 
-    TOKEN may be - for a line of standard input, or @PATH for a file: arguments are seen by others.
+    TOKEN may be - for a line of standard input, or @PATH for a file: other users can read arguments.
     """
     await client.complete(token_of(token), json_value(value, "result"), by=by)
     click.echo("completed")
@@ -34,7 +34,7 @@ async def complete(client: Client, token: str, value: str, by: str | None) -> No
 async def fail(client: Client, token: str, message: str, by: str | None) -> None:
     """Finish a step from outside: it has failed for good, and MESSAGE says why.
 
-    TOKEN may be - for a line of standard input, or @PATH for a file: arguments are seen by others.
+    TOKEN may be - for a line of standard input, or @PATH for a file: other users can read arguments.
     """
     await client.fail(token_of(token), message, by=by)
     click.echo("failed")

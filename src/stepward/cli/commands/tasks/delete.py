@@ -18,8 +18,8 @@ MOST_IDS = 100
 @click.argument("ids", metavar="[ID…]", nargs=-1)
 @click.option("--where", metavar="FILTER", help="The tasks, as in `stepward tasks --where`.")
 @click.option("--rate", type=float, default=RATE, show_default=True, help="Most tasks a second.")
-@click.option("--reason", metavar="TEXT", help="Why, for the audit.")
-@click.option("--yes", "confirmed", type=int, metavar="N", help="The number of tasks; else it is asked for.")
+@click.option("--reason", metavar="TEXT", help="The reason, for the audit.")
+@click.option("--yes", "confirmed", type=int, metavar="N", help="The number of tasks, to confirm without a prompt.")
 @WATCH
 @with_client
 async def delete(

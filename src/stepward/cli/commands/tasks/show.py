@@ -56,7 +56,7 @@ ShownLines = list[tuple[str, Text | str]]
 @json_option
 @with_client
 async def show(client: Client, id: str, as_json: bool) -> None:
-    """Show task ID: where it stands, its plan, its steps, its open alerts, and what to do next."""
+    """Show task ID: its state, plan, steps and open alerts, and what to do next."""
     record = await session_of(client).record(id)
     status, steps = await client.task(id).status(), await client.task(id).steps()
     plan = await session_of(client).plan(record.workflow, record.version)

@@ -25,7 +25,7 @@ from stepward.client.handle import actor
 @click.option("--fairness-key", metavar="K", help="Tasks of one priority take turns by key.")
 @click.option("--complete-by", metavar="D", help="15m from now, or an instant: 2030-01-31T12:00:00Z.")
 @click.option("--delay", metavar="D", help="Start the task after this time.")
-@click.option("--label", "labels", metavar="K=V", multiple=True, help="May be given again.")
+@click.option("--label", "labels", metavar="K=V", multiple=True, help="A label; may be repeated.")
 @click.option("--wait", is_flag=True, help="Wait for the end and print the result; exit 1 if there is none.")
 def submit(
     target: str,
@@ -63,7 +63,7 @@ def submit(
 @click.option("--id", "signal_id", metavar="SIGNAL_ID", help="A signal whose id was seen before is dropped.")
 @with_client
 async def signal(client: Client, id: str, name: str, value: str, signal_id: str | None) -> None:
-    """Give task ID the signal NAME, with JSON as its payload."""
+    """Send task ID the signal NAME, with JSON as its payload."""
     payload = json_value(value, f"signal {name}")
     fresh = await client.task(id).signal(name, payload, signal_id, by=actor())
     click.echo(f"{id}: {'signalled' if fresh else 'this signal came before'}")

@@ -32,16 +32,16 @@ COLUMNS = (
 
 
 @click.command("tasks", epilog=keys(TaskStatus, without=("steps",), more=("steps_total",)))
-@click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only such tasks.")
+@click.option("--state", type=click.Choice([state.value for state in TaskState]), help="Only tasks in that state.")
 @click.option("--workflow", metavar="W", help="Only tasks of that workflow.")
 @click.option("--label", metavar="K=V", help="Only tasks with that label.")
 @click.option(
-    "--where", metavar="FILTER", help="Only tasks that fulfil it: \"state = 'error' and created > '2h ago'\"."
+    "--where", metavar="FILTER", help="Only tasks that match the filter: \"state = 'error' and created > '2h ago'\"."
 )
-@click.option("--limit", type=click.IntRange(1, MOST), default=LIMIT, show_default=True, help="How many at most.")
-@click.option("--cursor", metavar="C", help="Go on where the page with that cursor ended.")
+@click.option("--limit", type=click.IntRange(1, MOST), default=LIMIT, show_default=True, help="Most entries to list.")
+@click.option("--cursor", metavar="C", help="Continue after the page with that cursor.")
 @click.option("--oldest-first", is_flag=True, help="In the order of submission.")
-@click.option("--count", "counts", is_flag=True, help="Only how many there are.")
+@click.option("--count", "counts", is_flag=True, help="Print only the number of tasks.")
 @json_option
 @with_client
 async def tasks(
