@@ -10,6 +10,7 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from stepward import durations
@@ -27,10 +28,28 @@ STORE = re.compile(r"(sqlite:///|postgres(ql)?://)[^\x00-\x1f]+")
 BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
+RULE = re.compile(
+    r"(?P<workflow>\*|[^/=,*\s]{1,200})(?:/(?P<state>processed|undone|cancelled))? *= *(?P<age>[^=,]{1,40})"
+)
+MOST_RULES = 50
+
 Reader = Callable[[object, str], object]
 SECRET_BYTES = 8192
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 """Permissions of all but a file's owner."""
+
+
+class RetentionRule(NamedTuple):
+    """How long ended tasks of a workflow, in a state, are kept; None: of any."""
+
+    workflow: str | None
+    state: str | None
+    age: float | None
+    """Seconds; None: for ever."""
+
+    def __str__(self) -> str:
+        state = "" if self.state is None else f"/{self.state}"
+        return f"{self.workflow or '*'}{state}={'never' if self.age is None else durations.text(self.age)}"
 
 
 def _refused(what: str, expected: str, value: object) -> SettingsError:
@@ -218,6 +237,28 @@ def hosts(value: object, what: str) -> tuple[str, ...] | None:
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) and HOST.fullmatch(part) for part in parts):
         raise _refused(what, "hosts such as alerts.internal, 10.0.0.7", value)
     return tuple(part.lower() for part in parts)
+
+
+def retention_rules(value: object, what: str) -> tuple[RetentionRule, ...] | None:
+    """``WORKFLOW=AGE``, ``WORKFLOW/STATE=AGE`` or ``*/STATE=AGE``, separated by commas."""
+    if value is None:
+        return None
+    parts = [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or len(parts) > MOST_RULES:
+        raise _refused(what, f"at most {MOST_RULES} rules such as fulfil=7d, */cancelled=1d", value)
+    found = tuple(part if isinstance(part, RetentionRule) else _retention_rule(part, what) for part in parts)
+    if len({(rule.workflow, rule.state) for rule in found}) < len(found):
+        raise _refused(what, "one rule for each workflow and state", value)
+    return found
+
+
+def _retention_rule(part: object, what: str) -> RetentionRule:
+    rule = RULE.fullmatch(part.strip()) if isinstance(part, str) else None
+    if rule is None or (rule["workflow"] == "*" and rule["state"] is None):
+        raise _refused(what, "rules such as fulfil=7d, fulfil/cancelled=1d, */undone=90d, other=never", part)
+    workflow = None if rule["workflow"] == "*" else rule["workflow"]
+    age = duration(1, 3650 * DAY, never=True)(rule["age"].strip(), what)
+    return RetentionRule(workflow, rule["state"], age if isinstance(age, float) else None)
 
 
 def secret(value: object, what: str) -> str | None:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from stepward import durations, readers
 from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
-from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader
+from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
 from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"
@@ -61,6 +61,10 @@ def _show_transport(transport: str) -> str:
 def _show_url(url: str | None) -> str:
     # A token in the path often identifies the receiver, so the path is a secret too.
     return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
+
+
+def _show_rules(rules: tuple[RetentionRule, ...] | None) -> str:
+    return ", ".join(map(str, rules or ())) or "none"
 
 
 def _show_hosts(hosts: tuple[str, ...] | None) -> str:
@@ -115,6 +119,8 @@ class Settings:
     evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration)
     retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration)
     """How long ended tasks are kept; tasks in error are kept for ever."""
+    retention_rules: tuple[RetentionRule, ...] | None = _setting(None, readers.retention_rules, show=_show_rules)
+    """How long tasks of some workflows or states are kept instead: ``fulfil=7d,fulfil/cancelled=1d,*/undone=90d``."""
     archive: str | None = _setting(None, readers.folder, show=lambda folder: folder or "none")
     """The folder into which ended tasks are written before they are deleted."""
     recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)

@@ -21,11 +21,14 @@ from stepward.store.contract import (
     ExpiredTask,
     OldRecords,
     Outlived,
+    OutlivedPage,
     Post,
     Purged,
     SignalSeen,
     Standby,
 )
+from stepward.store.search.conditions import Condition
+from stepward.store.search.statements import TaskKey
 
 
 class FakeStore:
@@ -200,6 +203,10 @@ class FakeStore:
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         self._call("outlived")
         return [Outlived(f"uid-{at}", at) for at in sorted(self.ended_at) if at < before][:limit]
+
+    async def outlived_where(self, condition: Condition, after: TaskKey | None, limit: int) -> OutlivedPage:
+        self._call("outlived_where")
+        return OutlivedPage([], None)
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
         return []

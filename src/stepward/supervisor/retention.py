@@ -15,8 +15,19 @@ from stepward.errors import ArchiveUnavailable, CommitUnknown, StoreUnavailable
 from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
-from stepward.store.contract import OldRecords, Outlived, PruningStore, Purged, RetentionStore, SupervisorStore
+from stepward.store.contract import (
+    OldRecords,
+    Outlived,
+    PruningStore,
+    Purged,
+    RetentionStore,
+    RuledRetentionStore,
+    SupervisorStore,
+)
+from stepward.store.search.conditions import Condition
+from stepward.store.search.statements import TaskKey
 from stepward.supervisor.archives.archive import Archive
+from stepward.supervisor.retention_rules import old_tasks
 
 BATCH = 500
 TRIES = 3
@@ -37,6 +48,7 @@ class Retention:
     ) -> None:
         self._store = store
         self._age = settings.retention
+        self._rules = settings.retention_rules or ()
         self._observers = observers
         self._clock = clock
         self._archive = archive
@@ -76,7 +88,7 @@ class Retention:
         before = None if self._age is None else self._store.now() - self._age
         began = self._clock.boot()
         try:
-            async for count in purging(self._store, self._archive, before, partial(self._store.purge, term)):
+            async for count in self._purging(partial(self._store.purge, term)):
                 total += count
                 self._tell(count)
                 if rests:
@@ -93,6 +105,16 @@ class Retention:
             await self._tell_operators(term, str(error))
         self._next_at = self._store.now() + pause
         return total
+
+    async def _purging(self, purge: Callable[[Sequence[Outlived]], Awaitable[Purged]]) -> AsyncIterator[int]:
+        now = self._store.now()
+        if self._rules:
+            conditions = old_tasks(self._age, self._rules, now)
+            async for count in purging_by_rules(self._store, self._archive, conditions, purge):
+                yield count
+        before = None if self._age is None or self._rules else now - self._age
+        async for count in purging(self._store, self._archive, before, purge):
+            yield count
 
     def _pause(self) -> float:
         if self._archive is None or self._age is None:
@@ -139,6 +161,27 @@ async def purging(
         if not purged.more and not (batch and purged.tasks):
             # Nothing is left; or this instance leads no more, or other processes are changing all of it.
             return
+
+
+async def purging_by_rules(
+    store: RuledRetentionStore,
+    archive: Archive | None,
+    conditions: Sequence[Condition],
+    purge: Callable[[Sequence[Outlived]], Awaitable[Purged]],
+) -> AsyncIterator[int]:
+    """Archive and delete the ended tasks that fulfil one of the conditions, batch after batch; how many each.
+
+    A task that changes meanwhile is left to the next run. Raises ArchiveUnavailable.
+    """
+    for condition in conditions:
+        after: TaskKey | None = None
+        while True:
+            page = await store.outlived_where(condition, after, BATCH)
+            if page.tasks and (archive is None or await archive.keep(store, page.tasks)):
+                yield (await purge(page.tasks)).tasks
+            after = page.after
+            if after is None:
+                break
 
 
 async def pruning(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,8 +8,11 @@ from msgspec.structs import replace
 
 from stepward.model.records import Alert, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.readers import retention_rules
 from stepward.store.contract import Change, Directive, Outlived, Purged, Store
 from stepward.store.contract.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.supervisor.retention import purging_by_rules
+from stepward.supervisor.retention_rules import old_tasks
 from tests.store.conformance.world import (
     START,
     World,
@@ -18,8 +22,10 @@ from tests.store.conformance.world import (
     end,
     move,
     read,
+    scheduler,
     step,
 )
+from tests.store.listing import listed
 
 FULL = Alert(kind="archive", message="no room")
 
@@ -226,3 +232,32 @@ async def test_an_alert_of_one_kind_is_raised_once_until_it_is_acknowledged(stor
     await store.operators.acknowledge(first.number, "ada")
     assert not await store.supervisor.raise_alert(term + 1, FULL)
     assert await store.supervisor.raise_alert(term, FULL)
+
+
+@pytest.mark.parametrize(
+    ("age", "rules", "left"),
+    [
+        (50.0, "", set()),
+        (None, "order/cancelled=50s", {"order/processed", "other/processed", "other/cancelled"}),
+        (50.0, "order=never", {"order/processed", "order/cancelled"}),
+        (50.0, "*/cancelled=1d", {"order/cancelled", "other/cancelled"}),
+        (None, "*/cancelled=50s,order=never", {"order/processed", "order/cancelled", "other/processed"}),
+        (50.0, "order=never,order/cancelled=50s", {"order/processed"}),
+    ],
+)
+async def test_rules_say_how_long_tasks_of_a_workflow_and_state_are_kept(
+    world: World, store: Store, term: int, age: float | None, rules: str, left: set[str]
+) -> None:
+    await scheduler(store, "s2", serves="other@1")
+    for workflow, instance in (("order", "s1"), ("other", "s2")):
+        for after in (TaskState.PROCESSED, TaskState.CANCELLED, TaskState.ERROR):
+            task = await claimed(world, store, instance, id=f"{workflow}/{after}".replace("/", "."), workflow=workflow)
+            await end(store, task, after, instance, at=store.now())
+    world.clock.advance(100)
+    young = await ended(world, store)
+    purge = partial(store.supervisor.purge, term)
+    conditions = old_tasks(age, retention_rules(rules, "rules") or (), store.now())
+    async for _ in purging_by_rules(store.supervisor, None, conditions, purge):
+        pass
+    kept = {task.id.replace(".", "/") for task in await listed(store) if task.id != young.id}
+    assert kept == left | {"order/error", "other/error"}

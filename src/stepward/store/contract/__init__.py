@@ -24,9 +24,11 @@ from stepward.store.contract.retention import (
     AuditHead,
     OldRecords,
     Outlived,
+    OutlivedPage,
     PruningStore,
     Purged,
     RetentionStore,
+    RuledRetentionStore,
     SignalSeen,
 )
 from stepward.store.contract.scheduler import Least, SchedulerStore, UnownedStep, UnownedSteps, WatchedPlace
@@ -111,6 +113,7 @@ __all__ = [
     "OldRecords",
     "OperatorStore",
     "Outlived",
+    "OutlivedPage",
     "Overview",
     "OverviewStore",
     "Post",
@@ -119,6 +122,7 @@ __all__ = [
     "Refusal",
     "RefusalReason",
     "RetentionStore",
+    "RuledRetentionStore",
     "SchedulerStore",
     "Server",
     "ServerHost",

@@ -18,14 +18,14 @@ from stepward.store.contract.retention import (
     Outlived,
     PruningStore,
     Purged,
-    RetentionStore,
+    RuledRetentionStore,
 )
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.search.conditions import Condition
 
 
-class OperatorStore(OverviewStore, RetentionStore, PruningStore, CredentialStore, BatchStore, Protocol):
+class OperatorStore(OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, Protocol):
     """The verbs of operators."""
 
     def now(self) -> float:

@@ -8,6 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, InboxRow, Step, Task
+from stepward.store.search.conditions import Condition
+from stepward.store.search.statements import TaskKey
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 4 * 1024 * 1024
@@ -30,6 +32,14 @@ class SignalSeen(Struct, frozen=True):
     task: str
     name: str
     id: str
+
+
+class OutlivedPage(Struct, frozen=True):
+    """Tasks that ended long ago, of a search."""
+
+    tasks: list[Outlived]
+    after: TaskKey | None
+    """The task behind which the search goes on; None where nothing is left."""
 
 
 class Purged(Struct, frozen=True):
@@ -69,6 +79,17 @@ class RetentionStore(Protocol):
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         """Whether all of them are as they were read, so that what was read of them meanwhile is consistent."""
+        ...
+
+
+class RuledRetentionStore(RetentionStore, Protocol):
+    """The same by a condition, for rules about workflows and states."""
+
+    async def outlived_where(self, condition: Condition, after: TaskKey | None, limit: int) -> OutlivedPage:
+        """Tasks that ended (other than in error) and fulfil a condition, in the order of their submission.
+
+        A page may be empty before the end. A child is kept while undo of its parent may need it.
+        """
         ...
 
 

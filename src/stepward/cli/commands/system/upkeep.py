@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
+from collections.abc import Sequence
 
 import apsw
 import click
@@ -19,12 +20,14 @@ from stepward.clock import Environment
 from stepward.durations import seconds, text
 from stepward.encryption import KeylessCodec
 from stepward.errors import Refused, SettingsError
+from stepward.readers import RetentionRule
 from stepward.settings import Settings
 from stepward.store.address import shown
-from stepward.store.contract import Identity
+from stepward.store.contract import Identity, Outlived, Purged
 from stepward.store.opening import identify, missing
 from stepward.supervisor.archives.archive import folder_archive
-from stepward.supervisor.retention import pruning, purging
+from stepward.supervisor.retention import pruning, purging, purging_by_rules
+from stepward.supervisor.retention_rules import old_tasks
 from stepward.views.printable import clean
 
 
@@ -37,7 +40,8 @@ def purge(older_than: str | None, store: str | None) -> None:
     age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
     if age is None:
         raise SettingsError("retention: expected a duration, found never; name one with --older-than")
-    count, records = asyncio.run(_purge(settings, age))
+    rules = settings.retention_rules or () if older_than is None else ()
+    count, records = asyncio.run(_purge(settings, age, rules))
     where = f", and archived in {clean(settings.archive)}" if settings.archive is not None and count else ""
     click.echo(f"{count:,} tasks deleted that ended more than {text(age)} ago{where}")
     if records:
@@ -105,11 +109,17 @@ async def _open(store: str, app: str) -> None:
         pass
 
 
-async def _purge(settings: Settings, age: float) -> tuple[int, int]:
+async def _purge(settings: Settings, age: float, rules: Sequence[RetentionRule]) -> tuple[int, int]:
     """How many tasks, and how many audit entries and alerts."""
     async with operator_client(settings) as client:
         store, before, who = session_of(client).store.operators, session_of(client).store.now() - age, actor()
         archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
-        tasks = purging(store, archive, before, lambda batch: store.purge_ended(batch, before, who))
+
+        async def purge(batch: Sequence[Outlived]) -> Purged:
+            return await store.purge_ended(batch, before, who)
+
+        old = old_tasks(age, rules, store.now()) if rules else []
+        count = sum([each async for each in purging_by_rules(store, archive, old, purge)])
+        count += sum([each async for each in purging(store, archive, None if rules else before, purge)])
         records = pruning(store, archive, before, lambda found: store.prune_as(found, who))
-        return sum([count async for count in tasks]), sum([count async for count in records])
+        return count, sum([each async for each in records])

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows
-from stepward.store.contract import OldRecords, Outlived, Purged, SignalSeen
+from stepward.store.contract import OldRecords, Outlived, OutlivedPage, Purged, SignalSeen, TaskSearch
 from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
+from stepward.store.search.conditions import Condition
+from stepward.store.search.statements import TaskKey
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.engine import VerbPart
+from stepward.store.verbs.readers.search import found_tasks
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
@@ -27,6 +30,12 @@ class RetentionVerbs(VerbPart):
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
         return retention.purge_batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
+
+    async def outlived_where(self, condition: Condition, after: TaskKey | None, limit: int) -> OutlivedPage:
+        search = TaskSearch(condition=condition, newest_first=False, limit=limit, after=after)
+        found = await self._transactions.read_beside(found_tasks, self._dialect, search)
+        ended = [Outlived(task.uid, task.finished_at) for task in found.tasks if task.finished_at is not None]
+        return OutlivedPage(await self._transactions.read(_standing, "retention.standing", ended), found.after)
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
         found = await self._rows("retention.tasks", list(uids), after, PAGE_ROWS, PAGE_BYTES)
