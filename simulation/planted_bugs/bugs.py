@@ -5,43 +5,36 @@ A checker that cannot fail is worth nothing. Each name here is a guard of the de
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
-from typing import Any, cast
+from contextlib import ExitStack
+from typing import Any
 
 from msgspec.structs import replace
 
 from simulation.planted_bugs.approval_bugs import OF_APPROVALS
+from simulation.planted_bugs.event_bugs import OF_EVENTS
 from simulation.planted_bugs.harsh_bugs import OF_HARSH_WORLDS
 from simulation.planted_bugs.planting import BUGS, bug, planted, put, reword
+from simulation.planted_bugs.undo_bugs import OF_UNDO
 from stepward.agent.execution import CallExecution
-from stepward.client.queues.events import StatusEvents
-from stepward.model import effects
 from stepward.model.messages.requests import idempotency_key, request_for
 from stepward.model.records import InboxKind
-from stepward.model.states import StepState, TaskState
-from stepward.scheduler.commits import Commits
+from stepward.model.states import TaskState
 from stepward.scheduler.dispatch import dispatcher
 from stepward.scheduler.replies import Replies
-from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
-from stepward.store.sqlite.engine.connection import BEGIN_WRITE
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.hot import claiming as store_claiming
 from stepward.store.sqlite.hot import scheduler as store_scheduler
-from stepward.store.sqlite.hot import status_events
-from stepward.store.sqlite.hot.transaction import SqliteTransaction
-from stepward.submission import Submitter
-from stepward.workflow import undo
 from stepward.workflow.decisions import DecisionLog
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.pipeline.pipeline_run import Flow
 
-__all__ = ["BUGS", "OF_APPROVALS", "OF_HARSH_WORLDS", "planted"]
+__all__ = ["BUGS", "OF_APPROVALS", "OF_EVENTS", "OF_HARSH_WORLDS", "OF_UNDO", "planted"]
 
 
 def _close_each(tasks: list[Any]) -> None:
@@ -91,20 +84,6 @@ def answered_while_committing(stack: ExitStack) -> None:
         return self.take()
 
     put(stack, Replies, "take_but", take_all)
-
-
-@bug
-def possibly_executed_not_undone(stack: ExitStack) -> None:
-    """Undo takes only completed steps back."""
-    original = effects.needs_undo
-    put(stack, undo, "needs_undo", lambda step: step.state is StepState.COMPLETED and original(step))
-
-
-@bug
-def undone_oldest_first(stack: ExitStack) -> None:
-    """Undo goes forward in time."""
-    original = undo._recency
-    put(stack, undo, "_recency", lambda step: tuple(-part for part in original(step)))
 
 
 @bug
@@ -231,29 +210,6 @@ def freed_from_the_living(stack: ExitStack) -> None:
 
 
 @bug
-def goes_forward_after_undo(stack: ExitStack) -> None:
-    """Steps that wait to be repeated are repeated although undo began."""
-    put(stack, ActiveTask, "may_start", lambda self, step: True)
-
-
-@bug
-def abandoned_left_standing(stack: ExitStack) -> None:
-    """What workflow code gave up is not taken back before the task ends."""
-    put(stack, Advance, "_leave_run", lambda self, active, now: self._ends.left(active, now))
-
-
-@bug
-def doubt_forgotten(stack: ExitStack) -> None:
-    """A step that failed with an unknown outcome is taken for one that never acted."""
-    original = rows.finish
-
-    def finish(step: Any, reply: Any, delivered: Any, now: float) -> Any:
-        return replace(original(step, reply, delivered, now), in_doubt=False)
-
-    put(stack, rows, "finish", finish)
-
-
-@bug
 def turns_forgotten(stack: ExitStack) -> None:
     """Every claim begins with the same fairness key."""
     put(stack, store_claiming, "gone_on", lambda turns, claimed: turns)
@@ -294,98 +250,3 @@ def stages_wait_for_one_alone(stack: ExitStack) -> None:
         self._missing = dict.fromkeys(self._missing, 1)
 
     put(stack, Flow, "__init__", waiting)
-
-
-@bug
-def told_outside_its_commit(stack: ExitStack) -> None:
-    """Events are put into their queues before the commit of what they tell."""
-    original = Commits._commit
-
-    async def commit(self: Commits, changes: Any) -> Any:
-        for change in changes:
-            if change.status_events is not None:
-                bodies = [(body, None) for body in change.status_events.bodies]
-                await cast("Any", self._store).beside.put(change.status_events.queue, bodies)
-                change.status_events = None
-        return await original(self, changes)
-
-    put(stack, Commits, "_commit", commit)
-
-
-@bug
-def recorded_outcomes_not_told(stack: ExitStack) -> None:
-    """What a dead owner had recorded, and its heir gives to the workflow, is forgotten by those who tell."""
-    original = Advance._deliver
-
-    def deliver(self: Advance, active: Any, *given: Any) -> None:
-        active.recorded = {}
-        original(self, active, *given)
-
-    put(stack, Advance, "_deliver", deliver)
-
-
-@bug
-def sequence_used_twice(stack: ExitStack) -> None:
-    """Who takes a task over begins to count where its last owner's last event stands."""
-    original = TaskLoader.admit
-
-    def admit(self: TaskLoader, history: Any, now: float, **more: Any) -> Any:
-        task = history.task
-        task.events -= task.recovery_count > 0
-        return original(self, history, now, **more)
-
-    put(stack, TaskLoader, "admit", admit)
-    reword(stack, status_events.Q, "count", "and events = ?2", "and events >= ?2")
-
-
-@bug
-def events_settled_before_they_are_heard(stack: ExitStack) -> None:
-    """A reader settles what it has read, and gives it on after that."""
-    original = StatusEvents._fetch
-
-    async def fetch(self: StatusEvents) -> None:
-        await original(self)
-        await self._queues.settle(self._queue, [token for token, _ in self._ready])
-
-    put(stack, StatusEvents, "_fetch", fetch)
-
-
-@bug
-def messages_settled_before_the_commit(stack: ExitStack) -> None:
-    """A submission acknowledges what it takes, and makes tasks of it after that."""
-    original = Submitter._work
-
-    async def work(self: Submitter, found: Any) -> None:
-        await self._queues.settle(self._queue, [stored.token for stored in found])
-        await original(self, found)
-
-    put(stack, Submitter, "_work", work)
-
-
-@bug
-def accepted_outside_a_savepoint(stack: ExitStack) -> None:
-    """What a message that fails has written stands beside its neighbours' tasks."""
-    put(stack, SqliteTransaction, "savepoint", lambda self: nullcontext())
-
-
-@bug
-def accepted_outside_the_transaction(stack: ExitStack) -> None:
-    """What the application writes for a message commits before its task."""
-    original = SqliteTransaction.submit
-
-    async def submit(self: SqliteTransaction, *given: Any) -> Any:
-        self._connection.commit()
-        self._connection.begin(BEGIN_WRITE)
-        return await original(self, *given)
-
-    put(stack, SqliteTransaction, "submit", submit)
-
-
-@bug
-def messages_not_known_again(stack: ExitStack) -> None:
-    """A message that comes again is accepted again."""
-
-    async def known(self: SqliteTransaction, ids: Any) -> set[str]:
-        return set()
-
-    put(stack, SqliteTransaction, "known", known)
