@@ -48,6 +48,7 @@ READING = {
 } | {
     "token",
     "token list",
+    "keys",
     "batch",
     "batch preview",
     "batch show",

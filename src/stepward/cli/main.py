@@ -19,6 +19,7 @@ from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
 from stepward.cli.commands.system.grant import grant
 from stepward.cli.commands.system.instances import instances
+from stepward.cli.commands.system.keys import key_uses
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
 from stepward.cli.commands.system.tokens import token
@@ -41,7 +42,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
-    "Keep": (check, replay, token, grant, purge, delete, migrate, version),
+    "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version),
 }
 
 

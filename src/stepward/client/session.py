@@ -97,6 +97,11 @@ class ClientSession:
         self._lookout = Lookout(opened.client, endings or Endings(), self.hints, poll)
         self._watcher = ChangeWatcher(opened.host, self.hints) if self.owns_store else None
 
+    @property
+    def codec(self) -> PayloadCodec | None:
+        """What encrypts payloads; None where they are not encrypted."""
+        return self._codec
+
     def acting_as(self, actor: str, *, reason: str | None = None, expected: Sequence[str] = ()) -> ClientSession:
         """This session in the name of another actor, for the audit; it is open as long as this one.
 

@@ -10,6 +10,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.store.contract.batches import BatchStore
 from stepward.store.contract.credentials import CredentialStore
+from stepward.store.contract.key_uses import KeyUseStore
 from stepward.store.contract.overview import OverviewStore
 from stepward.store.contract.retention import (
     AuditedAct,
@@ -25,7 +26,9 @@ from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSea
 from stepward.store.search.conditions import Condition
 
 
-class OperatorStore(OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, Protocol):
+class OperatorStore(
+    OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, KeyUseStore, Protocol
+):
     """The verbs of operators."""
 
     def now(self) -> float:

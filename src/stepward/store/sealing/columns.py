@@ -83,28 +83,29 @@ Columns = Sequence[SealedColumn]
 
 def task_columns(fields: Sequence[str]) -> Columns:
     """The payloads of a task among columns of these names."""
-    return _columns_among(fields, "task", TASK_FORMS, ("uid",))
+    return columns_among(fields, "task", TASK_FORMS, ("uid",))
 
 
 def step_columns(fields: Sequence[str]) -> Columns:
     """The payloads of a step among columns of these names."""
-    return _columns_among(fields, "step", STEP_FORMS, ("task", "run", "key"))
+    return columns_among(fields, "step", STEP_FORMS, ("task", "run", "key"))
 
 
-def _columns_among(
-    fields: Sequence[str], what: str, forms: Mapping[str, PayloadForm], bound: Sequence[str], back: int = 0
+def columns_among(
+    fields: Sequence[str],
+    what: str,
+    forms: Mapping[str, PayloadForm],
+    bound: Sequence[str],
+    *,
+    back: int = 0,
+    unless: str | None = None,
 ) -> Columns:
-    """``back``: how many columns the row has, to count its places from the end."""
+    """The payloads among columns of these names. ``back``: how many columns the row has, to count from the end."""
     places = {name: place - back for place, name in enumerate(fields)}
     to = tuple(places[name] for name in bound)
-    return [SealedColumn(places[name], f"{what}.{name}", to, form) for name, form in forms.items() if name in places]
-
-
-def _alert_columns(fields: Sequence[str]) -> Columns:
-    places = {name: place for place, name in enumerate(fields)}
+    kind = None if unless is None else places[unless]
     return [
-        SealedColumn(places[name], f"alert.{name}", form=form, unless=places["kind"])
-        for name, form in ALERT_FORMS.items()
+        SealedColumn(places[name], f"{what}.{name}", to, form, kind) for name, form in forms.items() if name in places
     ]
 
 
@@ -117,19 +118,19 @@ TASK = task_columns(Task.__struct_fields__)
 STEP = step_columns(Step.__struct_fields__)
 INBOX_FORMS = {"body": PayloadForm.JSON}
 INBOX_BOUND = ("task", "kind", "name")
-INBOX = _columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND)
-INBOX_BEHIND_ONE = _columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND, back=-1)
+INBOX = columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND)
+INBOX_BEHIND_ONE = columns_among(InboxRow.__struct_fields__, "inbox", INBOX_FORMS, INBOX_BOUND, back=-1)
 """Of an inbox row that comes behind another column."""
-ALERT = _alert_columns(Alert.__struct_fields__)
-ACT_GIVEN = _columns_among(Audit.__struct_fields__[1:], "audit", ACT_FORMS, ("task",))
+ALERT = columns_among(Alert.__struct_fields__, "alert", ALERT_FORMS, (), unless="kind")
+ACT_GIVEN = columns_among(Audit.__struct_fields__[1:], "audit", ACT_FORMS, ("task",))
 """Of an act as it is appended: its columns from ``at`` on."""
-ACT_ROW = _columns_among(Audit.__struct_fields__, "audit", ACT_FORMS, ("task",))
-SCHEDULE = _columns_among(Schedule.__struct_fields__, "schedule", {"input": PayloadForm.JSON}, ("name",))
-DEAD_LETTER = _columns_among(DeadLetter.__struct_fields__, "dead_letter", {"reason": PayloadForm.TEXT}, ())
-BATCH = _columns_among(Batch.__struct_fields__, "batch", {"parameters": PayloadForm.TEXT}, ("id",))
+ACT_ROW = columns_among(Audit.__struct_fields__, "audit", ACT_FORMS, ("task",))
+SCHEDULE = columns_among(Schedule.__struct_fields__, "schedule", {"input": PayloadForm.JSON}, ("name",))
+DEAD_LETTER = columns_among(DeadLetter.__struct_fields__, "dead_letter", {"reason": PayloadForm.TEXT}, ())
+BATCH = columns_among(Batch.__struct_fields__, "batch", {"parameters": PayloadForm.TEXT}, ("id",))
 BURIED = [SealedColumn(1, "dead_letter.reason", form=PayloadForm.TEXT)]
 OPEN_ALERT = [SealedColumn(1, "alert.details", form=PayloadForm.DETAILS)]
-EXPIRED = _columns_among(
+EXPIRED = columns_among(
     ExpiredStep.__struct_fields__,
     "step",
     {"error": PayloadForm.ERROR},

@@ -32,12 +32,13 @@ from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.figures import gauges, overview
 from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.batches import BatchVerbs
+from stepward.store.verbs.readers.key_uses import KeyUseVerbs
 from stepward.store.verbs.readers.search import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
 
-class OperatorVerbs(retention.RetentionVerbs, BatchVerbs):
+class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs):
     """Implements ``OperatorStore``."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:
