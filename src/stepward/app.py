@@ -205,7 +205,7 @@ class App:
         Clients send an API token or sign in. With ``local_admin`` every request under a name of loopback has the role
         admin. Browsers reach it at ``url``, if given: requests under another host are refused.
         """
-        return mounted(self.client, AccessRules(local_admin=local_admin, url=url))
+        return mounted(self.client, AccessRules(local_admin=local_admin, url=url, two_person=self.settings.two_person))
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""

@@ -132,6 +132,8 @@ class Settings:
     """
     drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
     """Grace period for running work when the process is asked to end."""
+    two_person: bool = _setting(False, readers.flag)
+    """Whether the API and the console have undo, cancel and mark-done of a task confirmed by a second person."""
     replay_check: bool = _setting(False, readers.flag)
     """Whether each finished task is replayed at once, to find workflows that are not deterministic."""
     synchronous_standbys: int = _setting(0, readers.count(0, 100), show=_show_count)

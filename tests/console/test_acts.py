@@ -5,10 +5,13 @@ import asyncio
 import httpx
 import pytest
 
-from stepward import Client, TaskHandle
+from stepward import App, Client, TaskHandle
+from stepward.http.access.access_rules import AccessRules
 from stepward.model.states import TaskState
+from stepward.mounting import mounted
 from tests.console.conftest import SignedIn
 from tests.console.forms import act_form, forms_of, send
+from tests.http.conftest import caller
 
 
 async def page_of(browser: httpx.AsyncClient, path: str = "/tasks/order-1") -> str:
@@ -137,3 +140,23 @@ async def test_what_cannot_be_taken_back_needs_an_admin_on_pages_too(
         refused = await remote.post(path, headers=operator, data=data)
         assert refused.status_code == 403 and "permission administer" in refused.text, path
         assert (await remote.post(path, headers=admin, data=data)).status_code in (404, 409), path
+
+
+async def test_an_act_is_proposed_on_a_page_and_confirmed_by_another_person(
+    app: App, client: Client, done: TaskHandle, signed_in: SignedIn
+) -> None:
+    rules = AccessRules(two_person=True)
+    async with caller(mounted(app.client, rules)) as web:
+        ada, bob = await signed_in("operator", payloads=True), await signed_in("admin", payloads=True)
+        version = act_form((await web.get("/tasks/order-2", headers=ada)).text, "undo").get("version")
+        asked = {"verb": "undo", "version": version, "reason": "it was a test"}
+        answer = await web.post("/tasks/order-2/act", headers=ada, data=asked)
+        assert answer.headers["location"] == "/tasks/order-2?done=propose"
+        own = (await web.get("/tasks/order-2", headers=ada)).text
+        assert "another person has to confirm it" in own and 'value="confirm"' in own
+        assert "Undo: confirm" not in own
+        form = act_form((await web.get("/tasks/order-2", headers=bob)).text, "confirm")
+        sent = await web.post(form.action, headers=bob, data=dict(form.fields))
+        assert sent.headers["location"] == "/tasks/order-2?done=confirm"
+    with pytest.raises(Exception, match="undone"):
+        await client.task("order-2").result(timeout=30)

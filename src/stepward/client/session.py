@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ from stepward.transport.queues.contract import AppQueues
 from stepward.workflow.registry import Registry
 
 SIGNAL_NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
+DirectiveGuard = Callable[[Task, Directive], Awaitable[None]]
 POLL = 1.0
 """Seconds between two looks for ends that no Scheduler of this process brings about."""
 NOT_ENTERED = (
@@ -84,6 +85,7 @@ class ClientSession:
         """Makes the ids of tasks that are given none."""
         self._reason: str | None = None
         self._expected: tuple[str, ...] = ()
+        self._guard: DirectiveGuard | None = None
         self.hints = hints or Hints()
         self._operations = registry.operations if registry is not None else {}
         self.completions = Completions(opened.client, app, environment, self.hints, payload_bytes, self._operations)
@@ -109,6 +111,12 @@ class ClientSession:
         """
         other = copy.copy(self)
         other.actor, other._reason, other._expected = actor, validation.reason(reason), tuple(expected)
+        return other
+
+    def guarded_by(self, guard: DirectiveGuard) -> ClientSession:
+        """This session with a check of every directive before it is carried out; the check raises to keep it back."""
+        other = copy.copy(self)
+        other._guard = guard
         return other
 
     async def open(self) -> None:
@@ -189,6 +197,8 @@ class ClientSession:
             refuse_unfit(step, directive, self._operations)
             directive = with_secrets(step, directive)
         asked = replace(directive, reason=self._reason, expected=self._expected)
+        if self._guard is not None:
+            await self._guard(await self.record(id), asked)
         state = await self.store.client.direct(validation.known_id(id), asked)
         self.hints.hint()
         return state

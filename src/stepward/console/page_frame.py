@@ -53,6 +53,8 @@ DONE = {
     "resubmit": "Resubmitted: a Scheduler goes on with it.",
     "undo": "Undo was asked for: what was done is taken back, newest first.",
     "cancel": "Cancel was asked for: it stops, and what was done is taken back.",
+    "propose": "Proposed: it is carried out when another person confirms it here, within the hour.",
+    "confirm": "Confirmed, and asked for.",
     "suspend": "Suspended: nothing more of it starts until it is resumed.",
     "resume": "Resumed.",
     "mark_done": "The result is recorded; the task goes on.",

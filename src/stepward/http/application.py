@@ -19,7 +19,9 @@ from stepward.http.access.choke_point import ChokePoint, authorize
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.two_person import ActProposed
 from stepward.http.api.openapi_document import describe_problems, openapi
+from stepward.http.api.proposals import proposed
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.task_paths import API
 from stepward.http.client_source import ClientSource
@@ -114,7 +116,7 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
             "client": Provide(_client),
             "principal": Provide(_principal, sync_to_thread=False),
         },
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, ActProposed: proposed},
         openapi_config=openapi(),
         request_max_body_size=PAYLOAD_BYTES + BODY_BYTES,
         state=State(state),
@@ -134,7 +136,9 @@ def check_media_type(request: Request[Any, Any, Any]) -> None:
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:
     source: ClientSource = state.source
-    return ScopedClient(await source.client(), request.scope["user"], state.audit)
+    return ScopedClient(
+        await source.client(), request.scope["user"], state.audit, needs_two_persons=state.rules.two_person
+    )
 
 
 def _principal(request: Request[Any, Any, Any]) -> Principal:

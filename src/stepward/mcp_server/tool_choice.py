@@ -32,6 +32,7 @@ READS = (
     ToolChoice(operation="show_history"),
     ToolChoice(operation="list_acts"),
     ToolChoice(operation="preview_repair"),
+    ToolChoice(operation="list_proposals"),
     ToolChoice(operation="list_alerts"),
     ToolChoice(operation="list_schedules"),
     ToolChoice(operation="list_batches"),

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from stepward.app import App
 from stepward.cli.failures import FAILED, Silent, complain
@@ -73,7 +74,7 @@ def console(
         has_provider=oidc_issuer is not None,
         has_tokens=asyncio.run(_has_tokens(app)),
     )
-    rules = access_rules(plan)
+    rules = replace(access_rules(plan), two_person=app.settings.two_person)
     provider = _provider(plan, oidc_issuer, oidc_client_id, oidc_claim, oidc_roles)
     _serve(app, plan, mounted(lambda: operator_client_of(app), rules, provider))
 

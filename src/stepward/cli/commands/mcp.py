@@ -64,7 +64,7 @@ async def _api(target: str | None, url: str | None) -> AsyncIterator[tuple[httpx
             yield client, url
         return
     app = app_or_store(target or settings_for(None).store)
-    application: Any = mounted(app.client, AccessRules(local_viewer=token is None))
+    application: Any = mounted(app.client, AccessRules(local_viewer=token is None, two_person=app.settings.two_person))
     transport = httpx.ASGITransport(application)
     async with (
         application,

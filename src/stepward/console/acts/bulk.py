@@ -13,6 +13,7 @@ from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.errors import InvalidArguments, Refused, TaskChanged
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.two_person import ActProposed
 from stepward.http.api.etags import version_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
@@ -111,6 +112,8 @@ async def _done(client: ScopedClient, id: str, verb: str, version: str) -> BulkL
     try:
         found = await client.find(id)
         state = await ACTS[verb](client.acting(found, expected=[version]))
+    except ActProposed:
+        return BulkLine(id=id, state=found.record.state, result="proposed: another person has to confirm it")
     except TaskChanged:
         return BulkLine(id=id, state=found.record.state, result=STALE, is_refused=True)
     except Refused as error:

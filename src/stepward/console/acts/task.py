@@ -10,11 +10,13 @@ from stepward.console.acts.form import SentForm, sent_form, unchanged_page
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
+from stepward.http.access.two_person import PROPOSE, ActProposed
+from stepward.http.api.proposals import rule_of
 from stepward.http.api.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.page_addresses import task_href
 
-VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume"})
+VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume", "confirm"})
 
 
 @post("/tasks/{task_id:str}/act", permission=Permission.ACT)
@@ -26,8 +28,14 @@ async def task_act(request: PageRequest, client: RequestClient, console: SharedC
     if verb not in VERBS:
         raise InvalidArguments(f"verb: expected one of {', '.join(sorted(VERBS))}, found {verb[:40]!r}")
     handle = client.acting(found, reason=form.optional("reason"), expected=[form.text("version")])
-    with unchanged_page():
-        await _carry_out(handle, verb, form, by=client.principal.name)
+    try:
+        with unchanged_page():
+            if verb == "confirm":
+                await rule_of(client).confirm(found.record, form.text("proposal"))
+            else:
+                await _carry_out(handle, verb, form, by=client.principal.name)
+    except ActProposed:
+        verb = PROPOSE
     console.forget()
     return Redirect(f"{root_of(request)}{task_href(found.record.id)}?done={verb}", status_code=303)
 

@@ -17,6 +17,7 @@ from stepward.console.timeline.drawing import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.two_person import Proposal
 from stepward.http.api.diagnosis import hidden_cause
 from stepward.http.api.etags import version_of
 from stepward.http.api.task_paths import PathId, task_id_of
@@ -55,6 +56,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     hindrances: list[Hindrance]
     relatives: Family
     signals: Counter[str]
+    proposals: list[Proposal]
 
 
 class StepLine(Struct, frozen=True, kw_only=True):
@@ -83,6 +85,7 @@ async def read_task(scoped: ScopedClient, id: str) -> TaskView:
         hindrances=await hindrances(client, record, rows),
         relatives=await family(client, record, rows),
         signals=await _signals(client, record),
+        proposals=[] if scoped.two_persons is None else await scoped.two_persons.proposals(record),
     )
 
 
@@ -123,6 +126,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "hindrances": view.hindrances,
         "relatives": view.relatives,
         "signals": view.signals.most_common(5),
+        "proposals": view.proposals,
         "plan": _plan(view),
         "version": version_of(view.status),
         "is_over": view.record.state in TASK_ENDS,

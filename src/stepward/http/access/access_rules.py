@@ -20,6 +20,8 @@ class AccessRules(Struct, frozen=True, kw_only=True):
     local_viewer: bool = False
     """Whether requests without a credential are the viewer ``assistant``, who is shown no payloads: only within a
     process whose user could read the store itself."""
+    two_person: bool = False
+    """Whether undo, cancel and mark-done of a task are proposed, and carried out when another principal confirms."""
     proxy: str | None = None
     """The address (or network) of the proxy that ends TLS; requests that do not come through it over https are
     refused."""

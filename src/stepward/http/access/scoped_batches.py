@@ -14,6 +14,7 @@ from stepward.errors import BatchNotFound
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
+from stepward.http.access.two_person import GUARDED
 from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchVerb
 
@@ -23,8 +24,11 @@ MOST_LISTED = 1_000
 class ScopedBatches:
     """What a principal may do with batches; with a scope, the batches of other principals do not exist for it."""
 
-    def __init__(self, session: ClientSession, principal: Principal, audit: AccessAudit) -> None:
+    def __init__(
+        self, session: ClientSession, principal: Principal, audit: AccessAudit, *, needs_two_persons: bool
+    ) -> None:
         self._session = session
+        self._needs_two_persons = needs_two_persons
         self._audit = audit
         self._batches = Batches(session)
         self._principal = principal
@@ -37,6 +41,10 @@ class ScopedBatches:
         self, verb: BatchVerb, where: str, said: Mapping[str, Any], *, token: str, rate: float, reason: str | None
     ) -> Batch:
         """Start what a preview of just this act was looked at. Raises Refused."""
+        if self._needs_two_persons and verb in GUARDED:
+            raise HttpRefusal(
+                403, f"{verb} in bulk: expected the two-person rule to be off, found it on; act one by one"
+            )
         order = self._order(verb, where, said)
         return self._shown(await start_order(self._session, order, token, rate=rate, reason=reason))
 

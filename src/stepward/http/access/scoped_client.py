@@ -22,6 +22,7 @@ from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.payload_hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
 from stepward.http.access.principals import Principal
 from stepward.http.access.scoped_batches import ScopedBatches
+from stepward.http.access.two_person import TwoPersonRule
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, DeadLetter, Task
@@ -54,8 +55,13 @@ class FoundPage(Struct, frozen=True):
 class ScopedClient:
     """A client that acts in the name of a principal."""
 
-    def __init__(self, client: Client, principal: Principal, audit: AccessAudit) -> None:
-        self._session: ClientSession = session_of(client).acting_as(principal.name)
+    def __init__(
+        self, client: Client, principal: Principal, audit: AccessAudit, *, needs_two_persons: bool = False
+    ) -> None:
+        acting = session_of(client).acting_as(principal.name)
+        self.two_persons = TwoPersonRule(acting, principal) if needs_two_persons else None
+        """The rule that dangerous acts need a second person; None where it is off."""
+        self._session: ClientSession = acting if self.two_persons is None else acting.guarded_by(self.two_persons.check)
         self._client = client_on(self._session)
         self._audit = audit
         self.principal = principal
@@ -157,7 +163,7 @@ class ScopedClient:
     @property
     def batches(self) -> ScopedBatches:
         """Acts on every task in scope that a filter finds."""
-        return ScopedBatches(self._session, self.principal, self._audit)
+        return ScopedBatches(self._session, self.principal, self._audit, needs_two_persons=self.two_persons is not None)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
         """Submits a task that will be in scope, and returns its id. Raises HttpRefusal (403)."""

@@ -30,6 +30,8 @@ class ActResult(Struct, frozen=True):
 
     id: str
     state: TaskState
+    proposal: str | None = None
+    """With the two-person rule: the act was not carried out, and is when another principal confirms this."""
 
 
 class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
