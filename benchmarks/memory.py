@@ -17,7 +17,7 @@ Figures = dict[str, float]
 
 
 async def active(place: Place) -> Figures:
-    """All of them kept in memory."""
+    """All tasks kept in memory."""
     return await _waiting(make_app(await place.fresh(), evict_after="never"), kept=True)
 
 

@@ -22,7 +22,7 @@ Figures = dict[str, float]
 
 
 class Meter(NamedTuple):
-    """What was counted so far, and when."""
+    """Counters at an instant."""
 
     wal_bytes: float
     commits: float
@@ -30,7 +30,7 @@ class Meter(NamedTuple):
     seconds: float
 
     def since(self, before: Meter) -> Meter:
-        """What came to it."""
+        """The difference to earlier counters."""
         return Meter(*(after - was for after, was in zip(self, before, strict=True)))
 
 

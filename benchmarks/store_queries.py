@@ -34,7 +34,7 @@ async def until(address: str, query: str, wanted: int) -> None:
 
 
 async def once(address: str, query: str) -> tuple[Any, ...]:
-    """The one row of a query."""
+    """The only row of a query."""
     async with looking(address) as look:
         return await look(query)
 

@@ -26,7 +26,7 @@ class ApprovalDesk:
 
 @approvals.operation(complete_by="2s")
 async def ask(order: str, cents: int) -> str:
-    """Who approved the order; two days would be a better time to leave a person."""
+    """Asks for an approval, and returns the approver; two days would be a better time to leave a person."""
     step = current_step()
     await ApprovalDesk.links.put((order, step.completion_token))
     step.finish_later()

@@ -17,7 +17,8 @@ from mutants.trial import Tree, TrialVerdict, is_red
 
 @dataclass(frozen=True, slots=True)
 class CampaignPlan:
-    """What is tried, and where: each mutant's tests may take ``seconds``, all tests before that ``sound_seconds``."""
+    """The mutants to try, and the folder: each mutant's tests may take ``seconds``, all tests before that
+    ``sound_seconds``."""
 
     source: Path
     mutants: Sequence[Mutant]

@@ -38,7 +38,7 @@ disk_free_limit.absolute = 50MB
 """
 UNTRACED = "[]."
 TRACED = '[{rabbit, [{trace_vhosts, [<<"/">>]}]}].'
-"""What is published is copied to the exchange amq.rabbitmq.trace, from the first moment on."""
+"""Copies published messages to the exchange amq.rabbitmq.trace, from the first moment on."""
 
 
 class RabbitServer:

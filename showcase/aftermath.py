@@ -1,4 +1,4 @@
-"""What is left of a run: a copy of its state store, to be looked at in the console."""
+"""The rest of a run: a copy of its state store, to be looked at in the console."""
 
 from __future__ import annotations
 

@@ -68,14 +68,14 @@ class Plot:
 
     @property
     def servers(self) -> list[str]:
-        """What has to be started beside the services, in words."""
+        """The servers to be started beside the services, in words."""
         database = "Starting PostgreSQL: a primary, and a standby without which it commits nothing"
         started = [database] if self.stage.store is StoreKind.POSTGRESQL else []
         return [*started, SERVERS[self.stage.transport]] if self.stage.transport.is_broker else started
 
     @property
     def company(self) -> str:
-        """Who works in the shop, in words."""
+        """The processes of the shop, in words."""
         crew = self.crew
         schedulers = _some(crew.schedulers, "Scheduler")
         agents = f", {_some(len(crew.agents), 'process')} of Agents" if crew.has_agents_apart else " with all Agents"
@@ -104,14 +104,15 @@ PLOTS: Mapping[StoreKind, Plot] = {
 
 
 def plot_of(stage: DemoStage) -> Plot:
-    """What is played there."""
+    """The plot of that stage."""
     plot = PLOTS[stage.store]
     plot = replace(plot, stage=stage, crew=replace(plot.crew, agents=agents_over(stage.transport)))
     return _over_broker(plot) if stage.transport.is_broker else plot
 
 
 def _over_broker(plot: Plot) -> Plot:
-    """More is hurt, so less is left to be hit each time: the Schedulers die while the broker is away."""
+    """The plot over a broker: more faults, so less is left to be hit each time: the Schedulers die while the broker
+    is away."""
     held_back = {StoreKind.SQLITE: 10, StoreKind.POSTGRESQL: 7}[plot.stage.store]
     return replace(plot, held_back_orders=held_back, enough_calls=1, enough_tasks=1, enough_in_flight=1)
 

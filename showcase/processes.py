@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 class Processes:
-    """All of them, by name; `watch` tells of one that ends unasked, and none is left after `stop`."""
+    """The processes of the demo, by name; `watch` reports one that ends unasked, and none is left after `stop`."""
 
     def __init__(self, folder: Path, plot: Plot) -> None:
         settings = {**SETTINGS, "STEPWARD_TASKS_IN_FLIGHT": str(plot.tasks_in_flight)}

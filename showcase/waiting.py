@@ -26,12 +26,12 @@ class Waits:
 
     @property
     def given_up(self) -> list[str]:
-        """What was awaited when the first wait was given up."""
+        """The names of the waits that were open when the first one timed out."""
         return self._given_up
 
     @contextmanager
     def named(self, what: str) -> Iterator[None]:
-        """What is awaited inside."""
+        """Names the wait inside the block."""
         self._awaited.append(what)
         try:
             yield

@@ -117,7 +117,7 @@ def _run(world: World, loop: SimulationLoop, experiments: list[Experiment] | Non
 
 @contextmanager
 def _paces() -> Iterator[None]:
-    """What is slower or faster than in production, so that a run is short."""
+    """Makes some waits shorter or longer than in production, so that a run is short."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(change_watcher, "EVERY", LOOKOUT_EVERY))
         stack.enter_context(patch.object(submitter, "LEASE", MESSAGE_LEASE))
@@ -183,7 +183,7 @@ class Course:
         )
 
     def parts(self) -> CutParts:
-        """What may be left out of this world."""
+        """The parts of this world that can be left out."""
         spared = [name for name in self._roles if name != FIRST_PROCESS]
         return CutParts(self._world.rates.kinds(), [*self._people.wanted, *self._posting.ids], spared)
 

@@ -1,4 +1,4 @@
-"""What happened in a run, in order: the fingerprint of a seed and the timeline of a failure."""
+"""The events of a run, in order: the fingerprint of a seed and the timeline of a failure."""
 
 from __future__ import annotations
 

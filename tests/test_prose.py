@@ -71,8 +71,8 @@ def docstrings(source: str) -> Iterator[str]:
             yield node.value.value
 
 
-def test_no_docstring_of_the_package_begins_as_a_riddle() -> None:
-    paths = sorted((ROOT / "src").rglob("*.py"))
+def test_no_docstring_begins_as_a_riddle() -> None:
+    paths = [path for folder in FOLDERS if folder != "tests" for path in sorted((ROOT / folder).rglob("*.py"))]
     found = [(path, text) for path in paths for text in docstrings(path.read_text("utf-8")) if RIDDLES.match(text)]
     assert found == [], "begin with the thing that is meant, or with what the function does in the third person"
 

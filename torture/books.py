@@ -85,7 +85,7 @@ class HeardEvent(Struct):
 
 
 class Records(Struct, kw_only=True):
-    """All of it."""
+    """All records of a run."""
 
     submitted: dict[str, str]
     posted: dict[str, str]
@@ -120,7 +120,7 @@ class Records(Struct, kw_only=True):
     stolen: list[str] = []
     """Steps whose result is one that the narrow login made up."""
     beside: Records | None = None
-    """Those of the second application, under the same name at the same broker."""
+    """The records of the second application, under the same name at the same broker."""
 
 
 TASKS = f"""

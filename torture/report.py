@@ -1,4 +1,4 @@
-"""What is shown: a line every few seconds, and a table at the end."""
+"""The output: a line every few seconds, and a table at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONG_SECONDS = 180.0
 
 
 def live(elapsed: float, open_tasks: int, ended: int, faults: TortureFaults) -> str:
-    """How it stands."""
+    """The line about the present state."""
     delivered, attempted = faults.delivered.total(), faults.attempted.total()
     return (
         f"{elapsed:5.0f} s  {ended:6,} tasks ended, {open_tasks:4} under way  "
@@ -24,7 +24,7 @@ def live(elapsed: float, open_tasks: int, ended: int, faults: TortureFaults) -> 
 
 
 def table(books: Records, faults: TortureFaults, lives: Mapping[str, int], seconds: float) -> str:
-    """What was done, and what became of it."""
+    """The table of faults and results."""
     rows = [("fault", "attempted", "delivered")]
     rows += [(name, str(faults.attempted[name]), str(faults.delivered[name])) for name in faults.weights]
     rows.append(("all", str(faults.attempted.total()), str(faults.delivered.total())))

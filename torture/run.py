@@ -107,7 +107,7 @@ class TortureRun:
         self._began = time.monotonic()
 
     async def verdict(self, stack: AsyncExitStack) -> TortureVerdict:
-        """All of it, from the first process to the last word."""
+        """Runs everything, from the first process to the verdict."""
         await self._cluster.begin()
         sides = [side for side in (self._side, self._second) if side is not None]
         for side in sides:

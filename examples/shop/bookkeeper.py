@@ -96,7 +96,7 @@ async def _task_state(client: Client, order_id: str) -> OrderState | None:
 
 
 def _news(order: OpenOrder, task: OrderState | None) -> OpenOrder | None:
-    """What is to be noted; what the workflow noted itself stands until its task has ended."""
+    """The change to record in an order; a change that the workflow made itself stays until its task has ended."""
     if task in FINAL:
         return replace(order, state=task, closed=True)
     is_error, was_error = task is OrderState.ERROR, order.state is OrderState.ERROR

@@ -1,4 +1,4 @@
-"""Who works in the shop: more of each kind where more machines would be there for them."""
+"""The processes of the shop: more of each kind where a deployment would have more machines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from servers.keeper.transports import TransportKind
 
 
 def crew_of(stage: DemoStage) -> Crew:
-    """Who works on that stage."""
+    """The processes on that stage."""
     number = 1 if stage.store is StoreKind.SQLITE else 2
     return Crew(schedulers=number, supervisors=number, agents=_agents(stage.transport, number))
 

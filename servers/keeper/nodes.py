@@ -1,4 +1,4 @@
-"""Who keeps a broker: starts its servers, and starts each that ends again where it was."""
+"""The keeper of a broker: starts its servers, and starts each that ends again where it was."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Kept(Protocol):
 
     @property
     def name(self) -> str:
-        """The one by which others know it."""
+        """The name by which other processes know the server."""
         ...
 
     @property
     def port(self) -> int:
-        """Where it takes connections."""
+        """The port on which it accepts connections."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Who keeps the pair: finds a server dead, makes a primary of the standby, and another standby of what is left."""
+"""The keeper of the pair: finds a server dead, promotes the standby, and makes another standby of the dead server."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class TellingProcess(Process, Generic[S]):
 
     @property
     def standing(self) -> S:
-        """How they stand."""
+        """The state of the servers."""
         if self._standing is None:
             raise RuntimeError(f"{self.name} was never started: call start() first")
         return self._standing

@@ -29,7 +29,7 @@ BRANDS = {TransportKind.NATS: "NATS", TransportKind.RABBITMQ: "RabbitMQ"}
 
 
 def transport_kind(text: str) -> TransportKind:
-    """The one of that name; raises ValueError, in words."""
+    """The transport of that name; raises ValueError, in words."""
     try:
         return TransportKind(text)
     except ValueError:

@@ -22,14 +22,14 @@ SUBMISSION, SUBMISSION_AFTER = "submission-1", "submission-2"
 AGENTS = "agents-1"
 MOST_LISTED = 1000
 DECIDES = "supervisor/"
-"""What stands before a Supervisor's instance where the audit says who decided."""
+"""The prefix of a Supervisor's instance where the audit names the decider."""
 
 Found = Mapping[Process, str]
 """Processes, each with the id of the instance that is at work in it."""
 
 
 class Chosen(NamedTuple):
-    """Who is killed together."""
+    """The instances that are killed together."""
 
     leader: Sequence[Process]
     """One process, or none."""
@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
 
 
 class Kills:
-    """Who is killed when, and what it held then: `takeovers`."""
+    """The kills, each with the instances and what they held: `takeovers`."""
 
     def __init__(self, plot: Plot, client: Client, processes: Processes, waits: Waits, teller: Teller) -> None:
         self.takeovers: list[Takeover] = []
@@ -80,7 +80,7 @@ class Kills:
         self._teller.tell(f"{another.name} is started in its place, as infrastructure would do", "green")
 
     async def choose(self) -> Chosen:
-        """Who leads the Supervisors, and the Schedulers that have most to do, once they have enough."""
+        """The leading Supervisor, and the Schedulers with most tasks, once they have enough."""
         leader = [await self._leader()] if self._plot.kills_leader else []
         enough = count(self._plot.enough_tasks, "order")
         wanted = f"{self._plot.killed_schedulers} Schedulers with {enough} in flight"

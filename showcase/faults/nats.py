@@ -59,4 +59,4 @@ async def leader_after(client: Client, name: str) -> str:
 
 
 async def _ignore(_error: Exception) -> None:
-    """It connects again by itself."""
+    """Ignores the error: the client reconnects by itself."""

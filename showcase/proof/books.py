@@ -18,11 +18,11 @@ class OrderBook(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[StandingFault]
 
     def done(self, action: str, order_id: str) -> list[Effect]:
-        """What was done for an order, whether or not it was taken back."""
+        """The effects of an order, whether or not they were undone."""
         return [e for e in self.effects if e.action == action and e.order_id == order_id]
 
     def kept(self, action: str, order_id: str) -> list[Effect]:
-        """What was done for an order and stands."""
+        """The effects of an order that were not undone."""
         taken_back = {effect.undoes for effect in self.effects}
         return [e for e in self.done(action, order_id) if e.key not in taken_back]
 

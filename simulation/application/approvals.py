@@ -63,7 +63,7 @@ async def ask(amount: int) -> dict[str, int]:
 
 @ask.undo
 async def withdraw(result: dict[str, int] | None, amount: int) -> None:
-    """Nothing is to be taken back; it takes its time, in which people try to finish what is being undone."""
+    """Undoes nothing, and takes its time, in which people try to finish the step that is being undone."""
     now = current_step()
     _Here.world.called(now.remaining, now.idempotency_key)
     await asyncio.sleep(1.5)
@@ -115,7 +115,7 @@ class Approvers:
             await asyncio.sleep(self._chance.choice([0.0, 0.2, 1.0]))
 
     async def _give_nonsense(self, client: Client, token: str) -> None:
-        """What is not of the operation's type is refused, and the token stays good."""
+        """A result of another type is refused, and the token stays valid."""
         try:
             await client.complete(token, "nonsense")
         except CompletionRefused:

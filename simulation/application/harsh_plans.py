@@ -26,14 +26,14 @@ class HarshPlans:
         return self._ending_never(self._hanging(self._interrupting(self._asking(plan))))
 
     def _asking(self, plan: WorkloadPlan) -> WorkloadPlan:
-        """It goes one way or another, as a flag says."""
+        """A plan that takes one of two branches, by a flag."""
         chance = self._flags
         if not self._rates.flag_every or chance.random() < 0.3:
             return plan
         return [FLAG, chance.choice(FLAGS), plan, chance.choice(DEPLOYMENTS[1:])(plan)]
 
     def _interrupting(self, plan: WorkloadPlan) -> WorkloadPlan:
-        """It raises, before, beside or after the rest."""
+        """A plan that raises, before, beside or after the rest."""
         chance = self._raising
         if chance.random() >= self._rates.interrupt:
             return plan
@@ -42,7 +42,7 @@ class HarshPlans:
         return [chance.choice(["sequence", "sequence", "gather", "race", "group"]), *parts]
 
     def _hanging(self, plan: WorkloadPlan) -> WorkloadPlan:
-        """It hangs, at once, in the end, or beside the rest."""
+        """A plan that hangs, at once, in the end, or beside the rest."""
         chance = self._hangs
         if chance.random() >= self._rates.hang:
             return plan
@@ -51,7 +51,7 @@ class HarshPlans:
         return [chance.choice(["sequence", "gather"]), *parts]
 
     def _ending_never(self, plan: WorkloadPlan) -> WorkloadPlan:
-        """It begins a new run again and again."""
+        """A plan that begins a new run again and again."""
         chance = self._endless
         if chance.random() >= self._rates.endless or '"again"' in str(plan).replace("'", '"'):
             return plan

@@ -47,7 +47,7 @@ class ProcessLane:
             self.tasks = {known: None for known in self.tasks if not known.done()}
 
     def close(self) -> None:
-        """Nothing of this lane runs any more; its coroutines are closed where they stand."""
+        """Stops all code of this lane; its coroutines are closed where they are suspended."""
         self.closed = True
         self.ready.clear()
         for task in list(self.tasks):
@@ -61,7 +61,7 @@ LANE: ContextVar[ProcessLane | None] = ContextVar("stepward_simulated_lane", def
 
 
 class Stalled(Exception):
-    """Nothing is ready and no timer is set, or callbacks run for ever without time passing."""
+    """Raised when nothing is ready and no timer is set, or when callbacks run for ever without time passing."""
 
 
 class BrokenOff(Exception):
@@ -77,7 +77,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """How many callbacks have run."""
         self.world = ProcessLane("world")
         self.current = self.world
-        """Whose callback runs now; also inside a workflow, whose context is its own."""
+        """The lane whose callback runs now; also inside a workflow, whose context is its own."""
         self.torn_down: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
         """Tasks of dead processes: what they still raise is ignored."""
         self._chance = chance

@@ -25,14 +25,14 @@ from stepward.transport.store_transport import StoreTransport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 NONSENSE = (b"", b"{", b"[" * 3_000, b'"text"', b"\xff\xfe", b'{"amount":"much"}', b'{"amount":1e999}', b"5")
-"""What is no JSON, and what is no object with an amount."""
+"""Bodies that are no JSON, or no object with an amount."""
 HELD_SECONDS = 10.0
 """How long a reply waits for a Supervisor's judgement that it can cross."""
 LATE = "a request of an earlier owner left late"
 
 
 class Network:
-    """What is under way between processes; it outlives every one of them."""
+    """The messages between processes; it outlives every process."""
 
     def __init__(
         self,

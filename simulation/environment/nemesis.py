@@ -1,4 +1,4 @@
-"""What goes wrong with whole processes: crashes, pauses, orderly ends, wrong clocks, outages, wiped queues."""
+"""Faults of whole processes: crashes, pauses, orderly ends, wrong clocks, outages, wiped queues."""
 
 from __future__ import annotations
 

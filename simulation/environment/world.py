@@ -231,7 +231,7 @@ class World:
             self.trace.note("hang counted", process.name, task, count)
 
     def escaped(self, lane: ProcessLane, error: BaseException) -> None:
-        """What is meant to end a process reached the loop of one."""
+        """An exception that is meant to end a process reached its loop."""
         self.trace.violated("S34", f"{type(error).__name__} of the application's code ended {lane.name}")
 
     def handed(self, token: str) -> None:

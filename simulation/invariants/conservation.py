@@ -79,7 +79,7 @@ def message_id(body: bytes) -> str | None:
 
 
 def order_of(body: bytes) -> SimulatedOrder | None:
-    """What was put, if it is an order."""
+    """The order in a message; None if it is no order."""
     try:
         order: SimulatedOrder = data_of(decode_event(body), SimulatedOrder)
     except InvalidPayload:

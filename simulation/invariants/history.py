@@ -19,7 +19,7 @@ from stepward.model.messages.requests import idempotency_key
 
 
 class TaskRow(NamedTuple):
-    """What is watched of a task's row."""
+    """The watched columns of a task's row."""
 
     uid: str
     id: str
@@ -43,7 +43,7 @@ class TaskRow(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """What is watched of a step's row."""
+    """The watched columns of a step's row."""
 
     task: str
     run: int
@@ -76,7 +76,7 @@ class StepRow(NamedTuple):
 
 
 class InboxEntry(NamedTuple):
-    """What is watched of an inbox row."""
+    """The watched columns of an inbox row."""
 
     number: int
     task: str
@@ -86,7 +86,7 @@ class InboxEntry(NamedTuple):
 
 
 class InstanceRow(NamedTuple):
-    """What is watched of an instance."""
+    """The watched columns of an instance."""
 
     id: str
     role: str
@@ -94,7 +94,7 @@ class InstanceRow(NamedTuple):
 
 
 class AlertRow(NamedTuple):
-    """What is watched of an alert."""
+    """The watched columns of an alert."""
 
     number: int
     kind: str
@@ -105,7 +105,7 @@ class AlertRow(NamedTuple):
 
 
 class AuditRow(NamedTuple):
-    """What is watched of an audited act."""
+    """The watched columns of an audited act."""
 
     number: int
     actor: str
@@ -116,7 +116,7 @@ class AuditRow(NamedTuple):
 
 
 class MessageRow(NamedTuple):
-    """What is watched of a message in a queue."""
+    """The watched columns of a message in a queue."""
 
     token: int
     queue: str
@@ -125,7 +125,7 @@ class MessageRow(NamedTuple):
 
 
 class LetterRow(NamedTuple):
-    """What is watched of a dead letter."""
+    """The watched columns of a dead letter."""
 
     number: int
     queue: str
@@ -134,7 +134,7 @@ class LetterRow(NamedTuple):
 
 
 class AgentRow(NamedTuple):
-    """What is watched of how an Agent stands."""
+    """The watched columns of an Agent."""
 
     name: str
     suspended_at: float | None

@@ -299,7 +299,7 @@ class Rules:
             self._trace.note("message", row.queue, row.token, what, row.body if before is None else "")
 
     def _plain(self, before: Any, after: Any, verb: Act) -> None:
-        """Nothing more is asked of these."""
+        """No further rule applies to these."""
         row = after or before
         self._trace.note(type(row).__name__, *row[1:4])
 

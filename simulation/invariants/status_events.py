@@ -177,7 +177,7 @@ def _is_told(before: TaskRow, after: TaskRow) -> bool:
 
 
 def _waits_until_later(before: TaskRow, after: TaskRow) -> bool:
-    """Who holds a waiting task sets another instant; what comes into the inbox of a free one does so too."""
+    """Whether only the instant of a waiting task changed, as its owner or an inbox row may do."""
     is_held = before.locked_by is not None and after.locked_by is not None
     return is_held and before.state == after.state and before.wake_at != after.wake_at
 

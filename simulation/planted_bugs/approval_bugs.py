@@ -44,7 +44,7 @@ def finished_and_nobody_told(stack: ExitStack) -> None:
 
 @bug
 def deferred_asked_again(stack: ExitStack) -> None:
-    """Who takes a task over asks Agents again that have done their part."""
+    """A Scheduler that takes a task over requests deferred steps again."""
     original = TaskLoader._resume
 
     def resume(self: TaskLoader, active: Any, step: Any, now: float, *, is_lost: bool) -> None:

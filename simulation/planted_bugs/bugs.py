@@ -148,7 +148,7 @@ def error_without_alert(stack: ExitStack) -> None:
 
 @bug
 def eviction_runs_finally(stack: ExitStack) -> None:
-    """What is let go from memory goes on as if it had been cancelled."""
+    """A task that is evicted runs on as if it had been cancelled."""
 
     def close_all(self: WorkflowLoop) -> None:
         self.halted = True

@@ -46,7 +46,7 @@ def recorded_outcomes_not_told(stack: ExitStack) -> None:
 
 @bug
 def sequence_used_twice(stack: ExitStack) -> None:
-    """Who takes a task over begins to count where its last owner's last event stands."""
+    """A Scheduler that takes a task over begins to count at its last owner's last event."""
     original = TaskLoader.admit
 
     def admit(self: TaskLoader, history: Any, now: float, **more: Any) -> Any:

@@ -160,4 +160,4 @@ def _declared(name: str, undo: UndoRuns) -> Workflow[[Program], Any]:
 
 PROGRAM = _declared(NAME, "all runs")
 SETTLING = _declared(SETTLING_NAME, "this run")
-"""Whose undo leaves what the runs before the last one did."""
+"""A workflow whose undo keeps the effects of the runs before the last one."""

@@ -122,7 +122,7 @@ class Side:
         return books
 
     def judge(self, books: Records) -> list[str]:
-        """What is broken of it."""
+        """The broken rules, one line each."""
         name = f"{self.place.prefix}: " if self.place.prefix else ""
         return [name + line for line in (*self.broken, *judge(books))]
 

@@ -95,7 +95,7 @@ class ProcessKeeper:
 
     @property
     def broke(self) -> Sequence[str]:
-        """What was found wrong with processes, a line each."""
+        """The errors found with processes, one line each."""
         return [*self._losses, *(line for actor in self.actors for line in actor.broke)]
 
     async def start(self) -> None:

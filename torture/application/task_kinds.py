@@ -12,7 +12,7 @@ Stages = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What is asked of the tasks of one workflow."""
+    """The required end of the tasks of one workflow."""
 
     end: TaskState
     stages: Stages

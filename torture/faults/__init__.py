@@ -1,1 +1,1 @@
-"""What is done to processes, servers and the store, and whether it hit a working process."""
+"""Faults at processes, servers and the store, and whether each hit a working process."""

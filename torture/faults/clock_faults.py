@@ -68,7 +68,7 @@ class ClockFaults:
             return None
 
     async def _drift_host(self) -> bool:
-        """It drifts until it is stepped, or drifts at another rate."""
+        """Lets a host's clock drift until it is stepped, or drifts at another rate."""
         victim, works = await self._faults.victim(self._chance.choice(ROLES))
         if victim is None:
             return False

@@ -31,7 +31,7 @@ FORBIDDEN = (
     f"{ROOT}.responses.torture=web",
     f"{ROOT}.told",
 )
-"""Where it may not write at NATS."""
+"""Subjects at NATS to which the login may not publish."""
 
 WireEventFields = dict[str, Any]
 

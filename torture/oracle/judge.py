@@ -17,7 +17,7 @@ from torture.oracle.snapshots import snapshots
 
 
 def judge(books: Records) -> list[str]:
-    """What is broken, a line each."""
+    """The broken rules, one line each."""
     return list(_broken(books))
 
 

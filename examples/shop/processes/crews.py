@@ -1,4 +1,4 @@
-"""Who works where: how many processes there are of each kind, and which Agents are in one of them."""
+"""The number of processes of each kind, and which Agents share one."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Premises:
         return Process(member.name, member.module, *member.arguments, upkeep=self._informed())
 
     def bookkeeper(self) -> Process:
-        """Who notes in the orders how their tasks ended."""
+        """The process that records in the orders how their tasks ended."""
         return Process("bookkeeper", "examples.shop.bookkeeper", upkeep=self._informed())
 
     def storefront(self) -> Process:

@@ -13,7 +13,7 @@ class StoreKind(StrEnum):
 
 
 def store_kind(text: str) -> StoreKind:
-    """The one of that name; raises ValueError, in words."""
+    """The store of that name; raises ValueError, in words."""
     try:
         return StoreKind(text)
     except ValueError:

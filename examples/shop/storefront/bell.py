@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class ChangeNotice:
-    """Who listens for which order; a ring that comes while a listener is busy is not lost."""
+    """The listeners of each order; a notice that comes while a listener is busy is not lost."""
 
     def __init__(self) -> None:
         self.listeners = 0

@@ -16,7 +16,7 @@ NO_ADDRESS = "no-address"
 
 
 class Errors(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with each field; empty where nothing is."""
+    """The errors of each field; empty where there are none."""
 
     order: str = ""
     lines: str = ""

@@ -1,4 +1,4 @@
-"""What stands before every page: no other site changes anything here, and no page runs foreign code."""
+"""Checks before every page: no other site changes anything here, and no page runs foreign code."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class PlacedOrder(msgspec.Struct, frozen=True, kw_only=True):
     is_posted: bool = False
 
     def message(self) -> dict[str, Any]:
-        """What is posted; the price is not the storefront's to say."""
+        """The message to post; it has no price, which the storefront does not decide."""
         lines = [{"product": line.product, "quantity": line.quantity} for line in self.lines]
         return {"customer": self.customer, "lines": lines, "address": self.address, "care": self.care.value}
 

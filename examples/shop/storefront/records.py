@@ -61,7 +61,7 @@ class Records:
         self._connection.close()
 
     def basket(self, visitor: str) -> tuple[OrderItem, ...]:
-        """What is in a visitor's basket and still on the shelf, in the shelf's order."""
+        """The items of a visitor's basket that are still on the shelf, in the shelf's order."""
         rows = self._connection.execute("SELECT product, quantity FROM basket_line WHERE visitor = ?", (visitor,))
         quantities: dict[str, int] = dict(rows.fetchall())
         return tuple(OrderItem(product, quantities[product]) for product in PRODUCTS if product in quantities)

@@ -35,7 +35,7 @@ class Shelf:
         return self._product(request, _product(request.path_params["product"]))
 
     async def show_basket(self, request: Request) -> Response:
-        """What is in the basket."""
+        """Shows the basket."""
         return self._basket(request)
 
     async def add(self, request: Request) -> Response:

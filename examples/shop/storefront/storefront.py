@@ -24,7 +24,7 @@ class Door(Protocol):
         ...
 
     def events(self, queue: str) -> AsyncIterable[StatusEvent]:
-        """What comes to a response queue; an event counts as dealt with once the next is asked for."""
+        """The status events of a response queue; an event is settled once the next is requested."""
         ...
 
 

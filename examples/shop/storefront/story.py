@@ -28,7 +28,7 @@ class StoryState(StrEnum):
 
 
 class Money(StrEnum):
-    """What is known of the customer's money."""
+    """The known state of the customer's money."""
 
     KEPT = "kept"  # not requested, or the card was declined
     IN_DOUBT = "in doubt"  # the payment service was asked, and did not say
@@ -73,7 +73,7 @@ class Trouble:
 
 @dataclass(slots=True)
 class Story:
-    """What is known of an order; `done` counts completed steps by their names."""
+    """The known state of an order; `done` counts completed steps by their names."""
 
     state: StoryState = StoryState.SENT
     done: dict[str, int] = field(default_factory=dict)

@@ -56,7 +56,7 @@ REFUSED_OTHERWISE = "{service} could not do its part."
 
 
 def say(story: Story, order: PlacedOrder, doing: str) -> str:
-    """What is going on, or what went wrong and what became of it; `doing` is what a calm order is at."""
+    """The present step, or the failure and its consequence; `doing` is the step of an order without failure."""
     match story.state:
         case StoryState.DELAYED if story.trouble is not None:
             return f"{_service(story.trouble)} does not answer at the moment. {GOES_ON}"

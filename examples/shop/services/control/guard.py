@@ -1,4 +1,4 @@
-"""What stands before every page: no request from a foreign site changes anything, and no page runs foreign code."""
+"""Checks before every page: no request from a foreign site changes anything, and no page runs foreign code."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What was seen of a service: its faults, its effects oldest first, and how often each key arrived.
+    """The state of a service: its faults, its effects oldest first, and how often each key arrived.
 
-    `trouble` says why nothing was seen.
+    `trouble` says why there is none.
     """
 
     name: str
