@@ -168,7 +168,7 @@ class App:
         settings = self.settings.replaced({k: v for k, v in overrides.items() if v is not None})
         roles = Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission)
         health = Health()
-        async with observed(self.name, settings, self.observers, health.unready):
+        async with observed(self.name, settings, self.observers, health):
             running = health.running = self._running = await self._start(settings, roles)
             try:
                 async with self._relaying(self._outboxes if submission else ()):

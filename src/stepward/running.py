@@ -86,6 +86,10 @@ class Health:
         """The reasons why it is not ready, one line each; empty if it is."""
         return ["starting"] if self.running is None else self.running.host.unready()
 
+    def waits(self) -> dict[str, float]:
+        """By Agent, the seconds for which the oldest step has waited for room here."""
+        return {} if self.running is None else self.running.host.waits()
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:

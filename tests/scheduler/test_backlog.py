@@ -56,7 +56,7 @@ def test_whatever_comes_and_goes_the_next_is_the_same(acts: list[tuple[str, int,
     backlog, plain = Backlog(), Plain()
     for act, number, priority, key in acts:
         if act == "push":
-            backlog.push(place(number), priority, key)
+            backlog.push(place(number), priority, key, 0.0)
             plain.push(place(number), priority, key)
         elif act == "discard":
             backlog.discard(place(number))
@@ -84,8 +84,8 @@ def check(backlog: Backlog, plain: Plain) -> None:
 def test_keys_take_turns_and_a_new_one_waits_for_one_round() -> None:
     backlog = Backlog()
     for number in range(6):
-        backlog.push(place(number), 5, "big")
-    backlog.push(place(6), 5, "small")
+        backlog.push(place(number), 5, "big", 0.0)
+    backlog.push(place(6), 5, "small", 0.0)
     assert backlog.pop() == place(0)
-    backlog.push(place(7), 5, "new")
+    backlog.push(place(7), 5, "new", 0.0)
     assert [backlog.pop() for _ in range(4)] == [place(6), place(1), place(7), place(2)]

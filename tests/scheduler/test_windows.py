@@ -98,13 +98,13 @@ def test_behind_an_open_breaker_the_next_request_waits_for_the_result_of_the_pro
 def test_demand_is_what_is_out_and_what_waits() -> None:
     desk = Windows({"bank": Room(2), "post": Room(2)})
     filled(desk)
-    desk.wait(step(7), 5, None)
+    desk.wait(step(7), 5, None, 0.0)
     assert desk.demand() == {"bank": 3}
 
 
 def test_steps_of_an_agent_that_an_operator_or_a_breaker_closed_do_not_count_as_starved() -> None:
     desk = Windows({"bank": Room(0, is_barred=True)})
-    desk.wait(step(1), 5, None)
+    desk.wait(step(1), 5, None, 0.0)
     assert told(desk, *LOOKS) == []
     desk.set_rooms({})
     assert told(desk, *LOOKS[:-1]) == []
@@ -114,7 +114,7 @@ def test_steps_of_an_agent_that_an_operator_or_a_breaker_closed_do_not_count_as_
 def test_a_clock_that_is_stepped_makes_no_step_count_as_starved() -> None:
     """A standby took over whose clock is ahead or behind, just as an Agent's instances begin anew."""
     desk = Windows({"bank": Room(0)})
-    desk.wait(step(1), 5, None)
+    desk.wait(step(1), 5, None, 0.0)
     assert told(desk, 0.0, 1.0, 3601.0, 3602.0, 2.0, 3.0) == []
     desk.set_rooms({"bank": Room(2)})
     assert told(desk, *LOOKS) == []
@@ -123,3 +123,13 @@ def test_a_clock_that_is_stepped_makes_no_step_count_as_starved() -> None:
 def told(desk: Windows, *looks: float) -> list[str]:
     """The Agents for which an alert is raised at these checks."""
     return [agent for at in looks for agent, _ in desk.starved(at)]
+
+
+def test_the_oldest_wait_is_that_of_the_step_that_came_first() -> None:
+    desk = Windows({"bank": Room(0)})
+    assert desk.waits(9.0) == {}
+    desk.wait(step(1), 5, None, 10.0)
+    desk.wait(step(2), 9, None, 15.0)
+    assert desk.waits(30.0) == {"bank": 20.0}
+    desk.free(step(1))
+    assert desk.waits(30.0) == {"bank": 15.0}

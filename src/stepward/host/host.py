@@ -72,6 +72,11 @@ class Host:
         """Why the actors cannot do their work now, a line for each reason; empty if they can."""
         return self._readiness.reasons()
 
+    def waits(self) -> dict[str, float]:
+        """By Agent, the seconds for which the oldest step has waited for room in the Scheduler here."""
+        scheduler = self._schedulers.current
+        return {} if scheduler is None else scheduler.waits(self._parts.store.now())
+
     def _scheduler_instance(self) -> str | None:
         return self._schedulers.instance
 

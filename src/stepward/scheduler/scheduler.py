@@ -93,6 +93,10 @@ class Scheduler:
         """By Agent, the requests that are out and the steps that wait for room."""
         return self._windows.demand()
 
+    def waits(self, now: float) -> dict[str, float]:
+        """By Agent, the seconds for which the oldest step has waited for room here."""
+        return self._windows.waits(now)
+
     def health(self) -> list[AgentHealth]:
         """How the local steps are doing; what does not stop is replaced, and beyond that takes up their room."""
         stuck = self._local.count_stuck()

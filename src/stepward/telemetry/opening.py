@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
+from typing import Protocol
 from urllib.parse import unquote
 
 from stepward.errors import DeclarationError
@@ -23,17 +24,27 @@ HEADERS = "OTEL_EXPORTER_OTLP_HEADERS"
 LOCAL = "local"
 
 
+class ProcessHealth(Protocol):
+    """What telemetry asks of a process at the moment of a request."""
+
+    def unready(self) -> list[str]:
+        """Why the process is not ready, a line for each reason; empty if it is."""
+        ...
+
+    def waits(self) -> Mapping[str, float]:
+        """By Agent, the seconds for which the oldest step has waited for room in the Scheduler here."""
+        ...
+
+
 @asynccontextmanager
-async def observed(
-    app: str, settings: Settings, observers: Observers, readiness: Callable[[], list[str]]
-) -> AsyncIterator[None]:
+async def observed(app: str, settings: Settings, observers: Observers, health: ProcessHealth) -> AsyncIterator[None]:
     """Measure and trace the actors of this process until the block ends, where ``metrics`` or ``traces`` is set.
 
     Raises DeclarationError where the extra is not installed, SettingsError for an address that cannot be had.
     """
     async with AsyncExitStack() as stack:
         if settings.metrics is not None:
-            await stack.enter_async_context(_measured(settings.metrics, observers, readiness))
+            await stack.enter_async_context(_measured(settings.metrics, observers, health))
         if settings.traces is not None:
             is_apart = settings.transport != LOCAL
             await stack.enter_async_context(_traced(app, settings.traces, observers, agents_apart=is_apart))
@@ -41,13 +52,13 @@ async def observed(
 
 
 @asynccontextmanager
-async def _measured(address: str, observers: Observers, readiness: Callable[[], list[str]]) -> AsyncIterator[None]:
+async def _measured(address: str, observers: Observers, health: ProcessHealth) -> AsyncIterator[None]:
     check_extra("metrics", FOR_METRICS)
     from stepward.telemetry.process_metrics import ProcessMetrics  # noqa: PLC0415  an extra's
     from stepward.telemetry.server import serving  # noqa: PLC0415  an extra's
 
-    metrics = ProcessMetrics()
-    async with serving(address, metrics, readiness) as url:
+    metrics = ProcessMetrics(health.waits)
+    async with serving(address, metrics, health.unready) as url:
         with observers.measured_by(metrics):
             observers.tell("metrics.served", url=url)
             yield

@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from stepward.events import Event
 from stepward.model.states import TASK_ENDS
 from stepward.telemetry.counters import ROWS, Counter, Histogram
+from stepward.telemetry.store_metrics import by_label
 
 MEASUREMENTS = frozenset({"turn.committed", "agent.attempted", "attempt.taken_over"})
 """What only observers that measure are passed."""
@@ -22,7 +23,8 @@ StartedStep = tuple[str, int, str]
 class ProcessMetrics:
     """Counts events of a process."""
 
-    def __init__(self) -> None:
+    def __init__(self, waits: Callable[[], Mapping[str, float]] = dict) -> None:
+        self._waits = waits
         self._started: dict[StartedStep, float] = {}
         self._events = Counter("stepward_events", "Events of the actors, by name.", ["event"])
         self._ended = Counter("stepward_tasks_ended", "Tasks that ended here.", ["workflow", "state"])
@@ -85,6 +87,12 @@ class ProcessMetrics:
             self._decisions,
         ):
             yield metric.family()
+        yield by_label(
+            "stepward_agent_oldest_wait_seconds",
+            "Seconds for which the oldest step has waited for room at the Agent, in the Scheduler here.",
+            "agent",
+            self._waits(),
+        )
 
     def _turn(self, fields: Mapping[str, Any]) -> None:
         self._turns.observe((), fields["seconds"])

@@ -42,6 +42,18 @@ class StoreCollector:
             found.expired_steps,
         )
         yield by_label("stepward_queue_messages", "Messages in the queues of the store.", "queue", found.queues)
+        yield by_label(
+            "stepward_queue_age_seconds",
+            "Seconds since the next message of a queue of applications was posted.",
+            "queue",
+            found.queue_ages,
+        )
+        yield by_label(
+            "stepward_agent_oldest_request_seconds",
+            "Seconds since the start of the Agent's oldest attempt without an outcome.",
+            "agent",
+            found.oldest_requests,
+        )
         yield single("stepward_supervisor_leads", "1 if a Supervisor leads.", int(found.has_leader))
         yield single("stepward_schema_version", "The version of the store's tables.", found.schema_version)
         yield from _of_instances(found)

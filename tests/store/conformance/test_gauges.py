@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from stepward.model.messages.cloudevents import CloudEvent, encode_event, instant
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store, StoreGauges
 from tests.store.conformance.test_dead_letters import bury
@@ -69,3 +71,24 @@ async def test_instances_and_agents_are_part_of_the_read(store: Store) -> None:
     found = await gauges(store)
     assert {"a1", "s2"} <= {each.id for each in found.instances}
     assert [each.name for each in found.standings] == ["pay"]
+
+
+async def test_the_age_of_a_queue_is_that_of_its_next_message(world: World, store: Store) -> None:
+    def posted(at: float) -> bytes:
+        event = CloudEvent(id="m", source="/s", type="t", time=instant(at), data=msgspec.Raw(b"{}"), specversion="1.0")
+        return encode_event(event)
+
+    await store.messages.put("q", [(posted(store.now() - 50), None), (posted(store.now()), None)])
+    await store.messages.put("other", [(b"no JSON", None)])
+    await store.messages.put("timeless", [(b'{"time":"soon"}', None)])
+    world.clock.advance(10)
+    assert (await gauges(store)).queue_ages == {"q": pytest.approx(60, abs=1)}
+
+
+async def test_the_oldest_request_of_an_agent_is_that_of_its_oldest_attempt(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    now = store.now()
+    for number, (agent, age) in enumerate((("pay", 40), ("pay", 90), ("ship", 7)), 1):
+        at = {"started_at": now - age, "complete_by": now + 100, "watched": True}
+        await add_steps(store, task, step(task, f"do/{number}", number, agent=agent, **at))
+    assert (await gauges(store)).oldest_requests == {"pay": pytest.approx(90, abs=1), "ship": pytest.approx(7, abs=1)}

@@ -39,6 +39,7 @@ MAY_WALK = {"erasure.delete_letters", "gauges.read", "messages.dead_letters", "m
 """Over a bounded number of rows in the order of their keys."""
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {
+    ("gauges.heads", "message_queue"),
     ("messages.forget_expired", "message_queue"),
     ("scheduler.next_wake", "task_claimable"),
     ("scheduler.next_wake", "task_waking"),

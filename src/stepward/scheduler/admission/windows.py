@@ -93,6 +93,11 @@ class Windows:
         for window in self._windows.values():
             window.widen()
 
+    def waits(self, now: float) -> dict[str, float]:
+        """By Agent, the seconds for which the first of the steps that wait for room has waited here."""
+        first = ((agent, w.backlog.since) for agent, w in self._windows.items() if agent not in NO_AGENTS)
+        return {agent: max(0.0, now - since) for agent, since in first if since is not None}
+
     def demand(self) -> dict[str, int]:
         """By Agent, the requests that are out and the steps that wait for room."""
         asked = ((agent, len(w.taken) + len(w.backlog)) for agent, w in self._windows.items() if agent not in NO_AGENTS)
@@ -117,9 +122,9 @@ class Windows:
         if window.backlog.lines:
             window.backlog.discard(place)
 
-    def wait(self, step: Step, priority: int, key: Key) -> None:
+    def wait(self, step: Step, priority: int, key: Key, now: float) -> None:
         """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
-        self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key)
+        self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key, now)
 
     def ready(self) -> Iterator[BacklogKey]:
         """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
@@ -182,7 +187,7 @@ class Backlog:
     def __init__(self) -> None:
         self._rings: dict[int, OrderedDict[Key, OrderedDict[BacklogKey, None]]] = {}
         """By priority the keys that wait, whose turn is next first; each with its steps, first come first."""
-        self.lines: dict[BacklogKey, tuple[int, Key]] = {}
+        self.lines: dict[BacklogKey, tuple[int, Key, float]] = {}
         """The waiting steps, each with its priority and fairness key."""
 
     def __len__(self) -> int:
@@ -198,11 +203,16 @@ class Backlog:
         """The lowest priority that waits."""
         return min(self._rings, default=None)
 
-    def push(self, place: BacklogKey, priority: int, key: Key) -> None:
+    @property
+    def since(self) -> float | None:
+        """When the step that has waited longest came; None if none waits."""
+        return next((since for _, _, since in self.lines.values()), None)
+
+    def push(self, place: BacklogKey, priority: int, key: Key, now: float) -> None:
         """Let a step wait; one that waits already keeps its place."""
         if place in self.lines:
             return
-        self.lines[place] = priority, key
+        self.lines[place] = priority, key, now
         ring = self._rings.get(priority)
         if ring is None:
             ring = self._rings[priority] = OrderedDict()
@@ -219,14 +229,14 @@ class Backlog:
     def pop(self) -> BacklogKey:
         """Take the next step; the backlog must not be empty. The turn passes to the next key."""
         place = self.first()
-        priority, key = self.lines[place]
+        priority, key, _ = self.lines[place]
         self._rings[priority].move_to_end(key)
         self.discard(place)
         return place
 
     def discard(self, place: BacklogKey) -> None:
         """The step waits no more, if it did."""
-        priority, key = self.lines.pop(place, (None, None))
+        priority, key, _ = self.lines.pop(place, (None, None, 0.0))
         if priority is None:
             return
         ring = self._rings[priority]

@@ -33,7 +33,7 @@ class StepStarts:
         if self._windows.take(step, active.task.priority):
             self.launch(active, step, now)
         else:
-            self._windows.wait(step, active.task.priority, active.task.fairness_key)
+            self._windows.wait(step, active.task.priority, active.task.fairness_key, now)
 
     def launch(self, active: ActiveTask, step: Step, now: float) -> None:
         """Begin the next attempt of a step that has a row and a place in its Agent's window."""

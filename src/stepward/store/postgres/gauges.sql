@@ -39,6 +39,26 @@ select 'queue', queue, (
     select count(*) from (select 1 from {schema}.message as m where m.queue = q.queue limit $2) as c)::float8
 from some_queues as q
 union all
+select 'request', agent, min(started_at)
+from (
+    select agent, started_at from {schema}.step
+    where watched and state = 'running' and agent is not null order by complete_by limit 10000) as s
+group by agent
+union all
 select 'leader', instance, 1.0::float8 from {schema}.leadership where expires_at > $1
 union all
 select 'schema_version', '', value::float8 from {schema}.meta where key = 'schema_version'
+
+-- name: heads
+-- Returns the next message of each of the first 100 queues, with its body if that is no longer than $1 bytes.
+with recursive
+queues (queue, token) as (
+    (select queue, token from {schema}.message order by queue, taken_until, token limit 1)
+    union all
+    select n.queue, n.token from queues as q cross join lateral (
+        select queue, token from {schema}.message where queue > q.queue
+        order by queue, taken_until, token limit 1) as n),
+some_queues (queue, token) as (select queue, token from queues limit 100)
+select q.queue, (
+    select case when octet_length(m.body) <= $1 then m.body end from {schema}.message as m where m.token = q.token)
+from some_queues as q

@@ -41,6 +41,26 @@ select 'queue', queue, (
     select count(*) from (select 1 from stepward_message as m where m.queue = queues.queue limit ?2)) + 0.0
 from queues where queue is not null
 union all
+select 'request', agent, min(started_at)
+from (
+    select agent, started_at from stepward_step
+    where watched = 1 and state = 'running' and agent is not null order by complete_by limit 10000)
+group by agent
+union all
 select 'leader', instance, 1.0 from stepward_leadership where expires_at > ?1
 union all
 select 'schema_version', '', value + 0.0 from stepward_meta where key = 'schema_version'
+
+-- name: heads
+-- Returns the next message of each of the first 100 queues, with its body if that is no longer than ?1 bytes.
+with recursive
+queues (queue) as (
+    select min(queue) from stepward_message
+    union all
+    select (select min(m.queue) from stepward_message as m where m.queue > q.queue)
+    from queues as q where q.queue is not null
+    limit 100)
+select queue, (
+    select case when length(m.body) <= ?1 then m.body end from stepward_message as m
+    where m.queue = queues.queue order by m.taken_until, m.token limit 1)
+from queues where queue is not null

@@ -24,6 +24,10 @@ class StoreGauges(Struct, frozen=True, kw_only=True):
     """Running steps past their complete-by that wait for the Supervisor."""
     queues: dict[str, int] = field(default_factory=dict)
     """By queue of the store, its messages; at most 100 queues."""
+    queue_ages: dict[str, float] = field(default_factory=dict)
+    """By queue of applications, seconds since its next message was posted, if the message says when."""
+    oldest_requests: dict[str, float] = field(default_factory=dict)
+    """By Agent, seconds since the start of the oldest of 10,000 attempts without an outcome."""
     has_leader: bool = False
     """Whether a Supervisor leads."""
     schema_version: int = 0
