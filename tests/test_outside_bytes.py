@@ -1,4 +1,4 @@
-"""What comes from outside is looked at in linear time, whatever it is made of."""
+"""Input from outside is checked in linear time, whatever it contains."""
 
 from __future__ import annotations
 

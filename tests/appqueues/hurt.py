@@ -12,6 +12,6 @@ Server = nats.NatsNode | rabbitmq.RabbitServer
 
 @contextmanager
 def running(broker: str) -> Iterator[Server]:
-    """A new one, gone with the block."""
+    """A server that is stopped at the end of the block."""
     with nats.running() if broker == "nats" else rabbitmq.running() as server:
         yield server

@@ -26,7 +26,7 @@ GONE = "sqlite:////nowhere/at/all.db"
 
 
 def instances(folder: Path) -> dict[int, set[str]]:
-    """Who lives: the roles by process."""
+    """The live roles by process."""
     live = [each for each in json.loads(asked(folder, "instances", "--json").stdout) if each["alive"]]
     return {each["pid"]: {other["role"] for other in live if other["pid"] == each["pid"]} for each in live}
 

@@ -230,7 +230,7 @@ def test_an_order_from_the_terminal_to_its_last_event(tmp_path: Path) -> None:
 
 
 def _followed_again(folder: Path) -> None:
-    """Nothing was settled by following: it can all be followed again, in words too."""
+    """Following has settled nothing: everything can be followed again, in words too."""
     process = Process(folder, "events", STORE, REPLIES)
     line = process.read_until("20")[-1]
     process.close()

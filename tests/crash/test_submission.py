@@ -50,7 +50,7 @@ SEED = 20261121
     ),
 )
 async def test_a_submission_process_dies_and_another_takes_over(open_scene: Open, way: str) -> None:
-    """Nothing is lost by the death, and nothing doubled by messages that come twice, or again when all is done."""
+    """No message is lost by the death, and no task doubled by messages that come twice, or again when all is done."""
     scene = await open_scene("local")
     await scene.start()
     await scene.post(MESSAGES)

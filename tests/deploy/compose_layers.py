@@ -15,11 +15,11 @@ VARIABLE = re.compile(r"\$\{(\w+):\?[^}]+\}")
 
 
 class Reset:
-    """What stands under `!reset`: the key is gone."""
+    """A value under `!reset`: the key is removed."""
 
 
 class Override(list[Any]):
-    """What stands under `!override`: the list takes the place of the one before."""
+    """A list under `!override`, which replaces the one before."""
 
 
 class Loader(yaml.SafeLoader):

@@ -15,7 +15,7 @@ URL = re.compile(r"http://([a-z]+):(\d+)")
 
 
 def complaints(document: Document, misuse: Callable[[Document], str | None]) -> list[str]:
-    """What is wrong, one line each; `misuse` judges the command of a service that is not Stepward's own."""
+    """The errors, one line each; `misuse` judges the command of a service that is not Stepward's own."""
     found: list[str] = []
     for name, service in document["services"].items():
         rules = (_confined, _bounded, _known, _exposed, _stored, _secret)

@@ -18,7 +18,7 @@ VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8
 
 
 def misuse_of_stepward(arguments: list[str]) -> str | None:
-    """What is wrong with `stepward ARGUMENTS…`, as the command line itself sees it."""
+    """The error of `stepward ARGUMENTS…`, as the command line itself reports it."""
     command = cli.get_command(click.Context(cli), arguments[0]) if arguments else None
     if command is None:
         return f"stepward has no command {arguments[:1]}"

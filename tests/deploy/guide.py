@@ -23,12 +23,12 @@ class Command(NamedTuple):
 
     @property
     def arguments(self) -> list[str]:
-        """What stands behind the program's name."""
+        """The words after the program's name."""
         return shlex.split(self.line.rpartition("stepward ")[2].rstrip(")"))
 
     @property
     def words(self) -> list[str]:
-        """All of it, as a shell reads it."""
+        """All words, as a shell reads them."""
         return shlex.split(self.line)
 
 

@@ -14,7 +14,7 @@ SECRET = re.compile(r"(secret|password|passwd|token|api_?key|credential)s?\b", r
 
 
 def complaints(text: str, ignore_file: Path) -> list[str]:
-    """What is wrong with a Containerfile, one line each."""
+    """The errors of a Containerfile, one line each."""
     steps = list(_steps(text))
     final = steps[max(number for number, (word, _) in enumerate(steps) if word == "FROM") :]
     return [

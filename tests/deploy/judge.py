@@ -58,7 +58,7 @@ class Judge:
 
 
 def rights(typed: str) -> list[Right]:
-    """Those that the page's commands give."""
+    """The rights that the page's commands grant."""
     given = [
         Right(user, kind, pattern)
         for user, *patterns in PERMISSIONS.findall(typed)

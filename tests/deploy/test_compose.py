@@ -86,7 +86,7 @@ def validate(document: dict[str, Any]) -> None:
 
 
 def misuse(service: dict[str, Any]) -> str | None:
-    """What is wrong with `python -m MODULE ARGUMENTS…`, by the module's own help."""
+    """The error of `python -m MODULE ARGUMENTS…`, by the module's own help."""
     python, option, module, *arguments = compose_rules.words_of(service)
     assert (python, option) == ("python", "-m")
     code, told = help_of(module)

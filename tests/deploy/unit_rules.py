@@ -27,7 +27,7 @@ Unit = dict[str, list[str]]
 
 
 def complaints(text: str) -> list[str]:
-    """What is wrong with a service, one line each."""
+    """The errors of a service, one line each."""
     unit = read(text)
     return [
         *_unwanted(unit),

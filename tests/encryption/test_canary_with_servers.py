@@ -36,7 +36,7 @@ def folder_for_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 async def seen_at_work(store: str, transport: str, encryption: Encryption | None) -> tuple[bytes, str]:
-    """What was published at the broker, and what the application's metrics show in the end."""
+    """The messages at the broker, and the application's metrics in the end."""
     is_nats = transport.startswith("nats")
     tapped = tapped_nats if is_nats else tapped_rabbitmq
     async with tapped(transport, "shop") as tap:

@@ -71,6 +71,6 @@ def test_every_query_in_the_table_exists(catalogue: Callable[[], dict[str, str]]
 
 
 def test_a_store_without_keys_has_no_codec() -> None:
-    """Nothing is asked of statements then: encryption that is off costs nothing."""
+    """Statements are not examined then: encryption that is off costs nothing."""
     assert (sqlite.row_codec(None), postgres.row_codec(None)) == (None, None)
     assert sqlite.row_codec(codec_of("shop", KEYS)) is not None

@@ -23,7 +23,7 @@ COMPLETED = "stepward.step.completed"
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    """Nothing runs yet."""
+    """A desk without any running process."""
     async with open_desk(f"sqlite:///{tmp_path / 'orders.db'}") as desk:
         await desk.orders()
         yield desk

@@ -1,4 +1,4 @@
-"""What is asked for and cannot be is refused in one line, with what to say or to install instead."""
+"""Requests that cannot be met are refused in one line, with what to say or to install instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may happen to a message on its way, drawn from a seed, and counted."""
+"""Faults of a message on its way, drawn from a seed, and counted."""
 
 from __future__ import annotations
 

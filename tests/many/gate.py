@@ -63,7 +63,7 @@ class Gate:
         return {arrival.what for arrival in self.done if arrival.step == step}
 
     def steps_of(self, what: str) -> list[tuple[str, str]]:
-        """What was done for an order: step and version, in order, each key once."""
+        """The effects of an order: step and version, in order, each key once."""
         effects = {arrival.key: arrival for arrival in reversed(self.done) if arrival.what == what}
         return [(arrival.step, arrival.version) for arrival in reversed(effects.values())]
 

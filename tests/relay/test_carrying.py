@@ -1,4 +1,4 @@
-"""What stands in the store is carried to the broker in order, and goes only when it is there."""
+"""Rows of the store are carried to the broker in order, and deleted only when they are there."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ async def test_an_agent_that_is_no_longer_served_is_shown_so(world: World, servi
 
 
 async def test_a_breaker_left_open_is_known_to_who_starts_anew(world: World) -> None:
-    """Nothing but the probe passes after a restart either."""
+    """Only the probe passes after a restart too."""
     service = Service(breaker=CircuitBreaker(1, reset_after=30))
     order = orders(service)
     service.plan("do a", fault())

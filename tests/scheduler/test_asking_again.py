@@ -39,7 +39,7 @@ class Queue:
 
 
 class Listeners(list[Lost]):
-    """Who wants to hear of losses."""
+    """Listeners for losses."""
 
     def tell(self, queue: str | None) -> None:
         for listener in tuple(self):

@@ -62,7 +62,7 @@ async def test_a_drain_during_a_commit_leaves_no_step_unanswered(
 
 
 class SlowTakes:
-    """What is taken from a queue of requests is a while on its way; ``found`` is set by the first."""
+    """A queue of requests whose takes are slow; ``found`` is set by the first."""
 
     def __init__(self, running: Running) -> None:
         self._take = running.transport.take

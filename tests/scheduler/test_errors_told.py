@@ -1,4 +1,4 @@
-"""What is kept of failed attempts: in the record, in the log, and what never leaves the process."""
+"""The record of failed attempts in the store and in the log, and what never leaves the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is served first when there is more to do than room: by priority, then fairness keys in turn, then by age."""
+"""The order of tasks when there are more than room: by priority, then fairness keys in turn, then by age."""
 
 from __future__ import annotations
 

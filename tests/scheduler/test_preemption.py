@@ -1,4 +1,4 @@
-"""Who deserves the room of a full Scheduler more, as a rule."""
+"""The rule of preemption: which tasks get the room of a full Scheduler."""
 
 from __future__ import annotations
 

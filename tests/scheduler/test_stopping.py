@@ -37,7 +37,7 @@ class Hanging(Agent):
 
 
 async def left_of(world: World, app: App, *, raises: type[Exception] | None = None) -> list[str]:
-    """What is left once the application was at work: tasks that run on, leases that live."""
+    """The asyncio tasks and leases that are left once the application was stopped."""
     before = asyncio.all_tasks()
     with pytest.raises(raises) if raises is not None else nullcontext():
         async with app.running():

@@ -1,4 +1,4 @@
-"""What becomes of a step that fails or runs out of time: each strategy of R9."""
+"""Steps that fail or run out of time: each strategy of R9."""
 
 from __future__ import annotations
 

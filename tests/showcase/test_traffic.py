@@ -1,4 +1,4 @@
-"""What goes over a broker is noted by kind, once however often it comes."""
+"""Messages at a broker are recorded by kind, once however often they arrive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from showcase.faults.traffic import Kind, Traffic
 
 
 def noted(*bodies: object) -> dict[Kind, set[str]]:
-    """What is noted of messages, kinds of which there were none left out."""
+    """The record of messages, without kinds of which there were none."""
     traffic = Traffic()
     for body in bodies:
         traffic.note(body if isinstance(body, bytes) else json.dumps(body).encode())

@@ -72,7 +72,7 @@ AT_THE_EDGE = {
     "submission.dead_letter",
     "submission.duplicate",
 }
-"""What has to come about if private response queues and submissions are to be proved."""
+"""Events that must occur if private response queues and submissions are to be tested."""
 
 
 def fingerprints(hash_seed: str) -> str:

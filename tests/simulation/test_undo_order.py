@@ -28,7 +28,7 @@ Course = list[list[StepRow]]
 
 
 def broken(course: Course) -> list[str]:
-    """What is found broken by commits that leave these rows."""
+    """The errors that the checker finds in commits that leave these rows."""
     mirror, trace = Mirror(), Trace(lambda: 1.0, lambda: None)
     rules = Rules(mirror, trace, lambda: 1.0)
     for rows in course:

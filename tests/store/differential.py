@@ -21,12 +21,12 @@ from tests.store.conformance.world import HandClock
 Numbers = tuple[int, ...]
 """What each store calls one and the same row."""
 Act = Callable[[Store, int], Awaitable[Any]]
-"""What is done on a store, of that place among the stores."""
+"""An act on a store, which is at that position among the stores."""
 Maker = Callable[["Stream"], Awaitable[Act | None]]
 
 
 class Stream:
-    """What is done on every store, and what is known of what they hold."""
+    """The acts on every store, and the known state of what they hold."""
 
     def __init__(self, stores: Sequence[Store], clock: HandClock, seed: int, makers: Mapping[str, Maker]) -> None:
         self.stores = stores

@@ -32,7 +32,7 @@ async def filled(path: Path, *lines: tuple[str, int, int]) -> SqliteStore:
 
 
 async def cost(store: SqliteStore, limit: int, least: Least | None = None) -> tuple[list[History], int]:
-    """What is claimed, and how many hundreds of SQLite's instructions it took."""
+    """The claimed tasks, and how many hundreds of SQLite's instructions the claim took."""
     ticks = 0
 
     def tick() -> bool:

@@ -1,4 +1,4 @@
-"""What goes wrong within ``accept`` is its message's affair: tried again, at last buried; no neighbour suffers."""
+"""Errors within ``accept`` affect their message only: it is tried again, and becomes a dead letter in the end."""
 
 from __future__ import annotations
 

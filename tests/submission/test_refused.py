@@ -1,4 +1,4 @@
-"""What can never be accepted becomes a dead letter with the reason, and the queue goes on."""
+"""Messages that can never be accepted become dead letters with the reason, and the queue goes on."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Desk:
         self.calls: list[tuple[str, int, float]] = []
         """Id, try and time of every call."""
         self.plans: dict[str, Plan | list[Plan]] = {}
-        """What is done with a message: the same at every try, or one thing at each of the first tries."""
+        """The plan for a message: the same at every try, or one for each of the first tries."""
         self._clock = VirtualClock()
 
     async def accept(self, message: Message, transaction: Transaction) -> Any:
@@ -56,7 +56,7 @@ class Desk:
 
     @property
     def ids(self) -> list[str]:
-        """Whose messages were looked at, in order."""
+        """The ids of the messages that were processed, in order."""
         return [id for id, _, _ in self.calls]
 
     def tries(self, id: str) -> list[int]:

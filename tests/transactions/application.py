@@ -1,4 +1,4 @@
-"""What is submitted: a workflow, one with a plan, and one with a time limit."""
+"""The submitted workflows: a plain one, one with a plan, and one with a time limit."""
 
 from __future__ import annotations
 

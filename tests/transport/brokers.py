@@ -70,7 +70,7 @@ SERVERS = Servers()
 
 
 class Buried:
-    """What was buried, in place of the store's dead letters."""
+    """Dead letters of a test, in place of the store's."""
 
     def __init__(self) -> None:
         self.letters: list[tuple[str, BrokerDeadLetter]] = []

@@ -1,4 +1,4 @@
-"""What is said of a broker that cannot be reached."""
+"""Error lines about a broker that cannot be reached."""
 
 from __future__ import annotations
 

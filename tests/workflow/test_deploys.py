@@ -130,7 +130,7 @@ def at(point: int) -> Play:
 
 
 def ended(play: Play, point: int) -> Any:
-    """What comes of it when the rest happens."""
+    """The result of the remaining play."""
     for act in ACTS[point:]:
         act(play)
     return play.result

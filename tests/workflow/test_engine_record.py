@@ -1,4 +1,4 @@
-"""What is abandoned, what the record holds, and what a changed workflow makes of it."""
+"""Abandoned steps, the contents of the record, and the effect of a changed workflow on it."""
 
 from __future__ import annotations
 

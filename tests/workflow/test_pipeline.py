@@ -24,7 +24,7 @@ payments = Agent("payments")
 
 
 class Parcel(msgspec.Struct):
-    """What is sent."""
+    """A parcel to be sent."""
 
     number: int
 

@@ -63,7 +63,7 @@ def undo(of: Step, state: StepState, **fields: Any) -> Step:
 
 
 def undone_in_turn(planner: Planner, steps: list[Step]) -> list[str]:
-    """What is undone, one after the other, while each undo ends well."""
+    """The steps that are undone, one after the other, while each undo ends well."""
     order = list[str]()
     while isinstance(decided := planner(steps, NOW), StartUndo):
         order.append(f"{decided.step.run} {decided.step.key}")

@@ -70,7 +70,7 @@ class Page(HTMLParser):
             self.texts[name] = self.texts.get(name, "") + data
 
     def error(self, field: str) -> str:
-        """What is said beside a field, which has to refer to it."""
+        """The message beside a field, which has to refer to it."""
         told_by = self.fields[field].get("aria-describedby") or ""
         assert self.fields[field].get("aria-invalid") == "true", f"{field} is not marked as wrong"
         return self.texts[told_by].strip()

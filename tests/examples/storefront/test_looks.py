@@ -110,7 +110,7 @@ async def see_the_basket_and_the_checkout(page: Page) -> None:
 
 
 async def look(page: Page) -> None:
-    """Nothing is cut off, pale, nameless or too small to hit."""
+    """Checks that nothing is cut off, pale, nameless or too small to hit."""
     for size in (SMALL_PHONE, PHONE, DESKTOP):
         await page.set_viewport_size({"width": size["width"], "height": size["height"]})
         width = await page.evaluate("document.documentElement.scrollWidth")

@@ -1,4 +1,4 @@
-"""By when what a task does now must be complete, on its row (R22, R23)."""
+"""The complete-by of a task's present work, on its row (R22, R23)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ QUEUE = "replies.shop.web"
 
 
 async def standing(store: Store, queue: str = QUEUE) -> list[bytes]:
-    """What stands in a response queue, in order."""
+    """The messages of a response queue, in order."""
     return [message.body for message in await store.messages.read(queue, 0, 1000)]
 
 

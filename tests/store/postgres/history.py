@@ -38,7 +38,7 @@ ROUNDS = 20
 FEW = 4 * ROUNDS * BATCH
 """Half of them are old, and deleted in two ways."""
 SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB", "maintenance_work_mem": "256MB", "fsync": "off"}
-"""What is loaded need not survive; everything is warm or cold as it comes."""
+"""Loaded data need not survive; everything is warm or cold as it comes."""
 
 
 class Bound(NamedTuple):
@@ -177,7 +177,7 @@ ENVIRONMENT = Environment()
 
 
 class _Measures:
-    """What is done in a store, each some times."""
+    """Acts on a store, each some times."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store = store

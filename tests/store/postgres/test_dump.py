@@ -56,7 +56,7 @@ async def test_a_dump_under_load_and_a_migration_is_whole_and_delays_no_transact
 
 
 async def _restored(database: Database, written: bytes, folder: Path) -> None:
-    """What was dumped opens as a store, is brought to the next version, and goes on with every task of that moment."""
+    """The dump opens as a store, is migrated to the next version, and continues with every task of that moment."""
     script = folder / "dump.sql"
     script.write_bytes(written)
     copy = Database(database.server, await database.server.create())

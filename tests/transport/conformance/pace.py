@@ -16,7 +16,7 @@ from tests.virtual import START, settle
 class Pace:
     lease: float
     almost: float
-    """What is nearly a lease."""
+    """Nearly a lease, in seconds."""
     short: float
     """Long enough for what can come to come."""
     ages: float

@@ -1,4 +1,4 @@
-"""What is NATS's own, on real servers: their clocks cannot leap."""
+"""Fixtures for NATS, on real servers: their clocks cannot leap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who issues users of a NATS server, as ``nsc`` does: operator, account, and users with credentials files."""
+"""The issuer of users of a NATS server, as ``nsc`` is: operator, account, and users with credentials files."""
 
 from __future__ import annotations
 

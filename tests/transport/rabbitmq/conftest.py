@@ -1,4 +1,4 @@
-"""What is RabbitMQ's own, on a real server: its clock cannot leap."""
+"""Fixtures for RabbitMQ, on a real server: its clock cannot leap."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.transport.brokers import opened
 async def test_a_server_that_is_down_leaves_no_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What is left of such a try may be collected in any thread, also in one that has no loop."""
+    """Objects of such a try may be collected in any thread, also in one that has no loop."""
     gc.collect()
     heard: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda each: heard.append(each.exc_value))

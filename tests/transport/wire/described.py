@@ -64,7 +64,7 @@ class Described:
         return found
 
     def place(self, address: str) -> dict[str, Any]:
-        """What is said of the channel at an address, with the names of that one filled in."""
+        """The description of the channel at an address, with its names filled in."""
         channel = self._channels[self._channel(address) or ""]
         names = re.fullmatch(self._pattern(channel), address)
         assert names is not None, address
