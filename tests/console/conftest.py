@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,10 +82,11 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
 
 
 @pytest.fixture
-def the_bank(monkeypatch: pytest.MonkeyPatch) -> Bank:
-    """The bank, as it is before a test."""
+def the_bank() -> Iterator[Bank]:
+    """The bank; what a test makes of it ends with the test."""
     vars(bank).update(vars(Bank()))
-    return bank
+    yield bank
+    vars(bank).update(vars(Bank()))
 
 
 SignedIn = Callable[..., Awaitable[dict[str, str]]]
