@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs bench check simulate shrink torture mutants lock clean
+.PHONY: help demo shop test faults programs docs bench check simulate short-simulation shrink torture mutants lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -38,10 +38,14 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
-# The tests simulate the 18 seeds before these.
-test: check programs ## run every check, every test that is not among the faults (real servers last), and a short simulation
+# The checks and the simulation keep one core each.
+test: .venv/ready.stamp programs ## run every check, a short simulation, and every test that is not among the faults (real servers last)
+	@$(MAKE) --no-print-directory -j 2 --output-sync check short-simulation
 	@$(RUN) -m pytest -m "not servers and not faults" -n logical $(BOUNDED)
 	@$(RUN) -m pytest -m "servers and not faults" -n $(WAITERS) --dist loadgroup $(BOUNDED)
+
+# The tests simulate the 18 seeds before these.
+short-simulation: .venv/ready.stamp
 	@$(RUN) -m simulation --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them
