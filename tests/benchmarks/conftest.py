@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
-from servers.postgres import UNSYNCED, Server, running
+from servers.postgres import Server, versions
+from tests.store.postgres.server import Servers
 from tests.tiers import sampled
 
 PEER = Path(__file__).parent / "peer.py"
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running(settings=UNSYNCED) as server:
-        yield server
+def server(servers: Servers) -> Server:
+    return servers.of(max(versions()))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from examples.orders import database
 from examples.orders.database import OpenOrder, OrderCare, OrderLine, OrderRecord, OrderState
 from examples.shop.processes.stores import StoreKind
-from servers.postgres import UNSYNCED, running
+from servers.postgres import versions
 from stepward import Client
 from tests.examples.order_calls import ENDS, open_desk
+from tests.store.postgres.server import Servers
 
 pytestmark = pytest.mark.servers
 
@@ -31,10 +32,10 @@ OTHER = replace(ORDER, id="order-2", address="")
 
 
 @pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running(settings=UNSYNCED) as server:
-        asyncio.run(server.execute("create database orders"))
-        yield server.address("orders")
+def postgresql(servers: Servers) -> str:
+    server = servers.of(max(versions()))
+    asyncio.run(server.execute("create database orders"))
+    return server.address("orders")
 
 
 @pytest.fixture(params=StoreKind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import socket
 import ssl
 import sys
 from collections.abc import AsyncIterator
@@ -29,8 +30,6 @@ SLOW = 300
 
 
 def free_port() -> int:
-    import socket
-
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -84,37 +83,33 @@ async def test_it_serves_on_loopback_at_once_and_ends_in_good_order(app: App) ->
 
 
 async def test_a_port_that_is_taken_is_one_line(app: App) -> None:
-    async with served(app) as (port, _):
-        other = await asyncio.create_subprocess_exec(
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "stepward",
             "console",
             app.settings.store,
             "--port",
-            str(port),
+            str(taken.getsockname()[1]),
             stderr=asyncio.subprocess.PIPE,
         )
-        _, said = await other.communicate()
-        assert other.returncode == 1
-        assert b"Traceback" not in said
-        assert "found it taken" in said.decode()
+        _, said = await process.communicate()
+    assert process.returncode == 1
+    assert b"Traceback" not in said
+    assert "found it taken" in said.decode()
 
 
-async def test_slow_senders_delay_no_other_client(app: App) -> None:
+async def test_slow_senders_and_large_headers_stop_no_other_request(app: App) -> None:
     async with served(app) as (port, _), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as web:
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(SLOW)]
         for _, writer in slow:
             writer.write(b"GET /api/v1/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
         assert (await web.get("/api/v1/me")).status_code == 200
-        for _, writer in slow:
-            writer.close()
-
-
-async def test_headers_that_are_too_large_are_refused(app: App) -> None:
-    async with served(app) as (port, _), httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as web:
         assert (await web.get("/livez", headers={"X-Large": "x" * 40_000})).status_code in (400, 431)
         assert (await web.get(f"/api/v1/tasks?workflow={'x' * 9_000}")).status_code == 414
+        for _, writer in slow:
+            writer.close()
 
 
 async def test_over_tls_a_stream_ends_within_five_seconds_of_its_tokens_revocation(
