@@ -131,7 +131,8 @@ async def _gone(pid: int) -> None:
     os.close(place)
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.faults), signal.SIGTERM])
+@pytest.mark.faults
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 async def test_opens_takes_orders_and_closes(tmp_path: Path, port: int, number: signal.Signals) -> None:
     async with open_shop(tmp_path, port) as shop:
         await shop.says("Ctrl-C closes it")

@@ -40,6 +40,7 @@ async def test_what_a_killed_process_held_is_taken_over_and_another_begins(floor
     assert await floor.ends(group.process, signal.SIGTERM) == 0
 
 
+@pytest.mark.faults
 async def test_a_signal_drains_them_all_and_others_go_on(floor: Floor) -> None:
     group = await floor.group(3, **TEN)
     orders = await floor.submit(*NAMES)

@@ -27,7 +27,7 @@ NEWEST = f"postgres_{max(versions())}"
 SERVED = [f"postgres_{version}" for version in versions()]
 PLACES = [
     "sqlite_file",
-    "sqlite_memory",
+    nightly("sqlite_memory"),
     *(served(name) if name == NEWEST else nightly(name) for name in SERVED),
     nightly(POOLED),
     nightly(BOUNCED),
