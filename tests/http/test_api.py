@@ -12,6 +12,8 @@ from stepward import App, Client
 
 from .conftest import approval, greet, order
 
+PARENT = f"00-{1:032x}-{1:016x}-01"
+
 
 async def in_state(local: httpx.AsyncClient, id: str, state: str) -> dict[str, Any]:
     async with asyncio.timeout(30):
@@ -35,6 +37,16 @@ async def test_with_prefer_wait_the_result_is_returned(local: httpx.AsyncClient)
     answer = await local.post("/api/v1/tasks", json=body, headers={"Prefer": "wait=20"})
     assert (answer.status_code, answer.headers["preference-applied"]) == (200, "wait=20")
     assert (answer.json()["state"], answer.json()["output"]) == ("processed", "hello Ada")
+
+
+@pytest.mark.parametrize("sent", [PARENT, "none of W3C's"])
+async def test_a_submission_keeps_the_trace_context_of_its_caller(
+    client: Client, local: httpx.AsyncClient, sent: str
+) -> None:
+    body = {"workflow": "approval", "id": "order-1"}
+    assert (await local.post("/api/v1/tasks", json=body, headers={"traceparent": sent})).status_code == 202
+    attributes = (await client.task("order-1").status()).attributes
+    assert attributes == ({"traceparent": PARENT} if sent == PARENT else {})
 
 
 async def test_the_same_id_with_other_arguments_is_a_conflict(local: httpx.AsyncClient) -> None:

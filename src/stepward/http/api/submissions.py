@@ -17,6 +17,7 @@ from stepward.http.api.task_paths import task_path
 from stepward.http.api.tasks import answer_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
+from stepward.model.tracing import current_traceparent, linked
 
 MOST_WAIT_SECONDS = 60
 WAIT = re.compile(r"wait=(\d{1,6})")
@@ -47,6 +48,7 @@ async def submit_task(
     data: Annotated[SubmitRequest, Body()],
     key: Annotated[str | None, HeaderParameter(name="Idempotency-Key")] = None,
     prefer: Annotated[str | None, HeaderParameter(name="Prefer")] = None,
+    traceparent: Annotated[str | None, HeaderParameter(name="traceparent")] = None,
 ) -> Response[TaskDetail]:
     """Submit a task. 202 with its Location; with ``Prefer: wait=N`` 200 if it ended within N seconds."""
     id = await client.submit(
@@ -58,6 +60,7 @@ async def submit_task(
         complete_by=instant_or_duration(data.complete_by),
         delay=data.delay,
         labels=data.labels,
+        attributes=None if current_traceparent() else linked(None, traceparent),
         fairness_key=data.fairness_key,
         reply_to=data.reply_to,
     )
