@@ -44,6 +44,13 @@ async def open_scene(store: str, servers: Servers, tmp_path: Path) -> AsyncItera
             await scene.close()
 
 
+@pytest.fixture
+async def address(store: str, servers: Servers, tmp_path: Path) -> AsyncIterator[str]:
+    """The address of a new, empty store."""
+    async with _addresses(store, servers, tmp_path) as found:
+        yield found
+
+
 @asynccontextmanager
 async def _addresses(store: str, servers: Servers, folder: Path) -> AsyncIterator[str]:
     """The address of a new, empty store; a database of the newest server at hand goes with the block."""
