@@ -34,6 +34,7 @@ def transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         yield server.address
 
 
+@pytest.mark.faults
 def test_an_order_from_the_terminal_to_its_last_event(tmp_path: Path, transport: str) -> None:
     with running(tmp_path, "submission", OFFICE), running(tmp_path, "scheduler", OFFICE):
         # A watcher is sure to see events of a queue only if that exists already.

@@ -36,6 +36,7 @@ def test_a_broken_seed_is_shrunk_to_the_task_that_breaks() -> None:
     assert len(shrinker.result.parts.faults) < len(whole.parts.faults)
 
 
+@pytest.mark.faults
 def test_the_command_prints_the_smallest_world_and_its_timeline(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", str(SEED), "--bug", BUG]) == 1
     told = capsys.readouterr().out

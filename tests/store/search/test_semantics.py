@@ -25,7 +25,7 @@ from tests.store.conformance.world import MadePlace, World, end, scheduler, step
 from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
 from tests.store.search.filters import DATE_AT, FILTERS, NOW, Filter, Searched
-from tests.tiers import served
+from tests.tiers import nightly, served
 
 TASKS = 60
 ERRORS = (b'{"type":"Declined","message":"no"}', b'{"type":"Timeout"}', b'{"type":5}', b"broken", b'"a text"')
@@ -45,7 +45,7 @@ class Filled(NamedTuple):
         return "Filled()"
 
 
-@pytest.fixture(scope="module", params=["file", "memory", served("postgres")])
+@pytest.fixture(scope="module", params=["file", nightly("memory"), served("postgres")])
 def filled(request: pytest.FixtureRequest, servers: Servers, tmp_path_factory: Any) -> Iterator[Filled]:
     with asyncio.Runner() as runner:
         if request.param == "postgres":
