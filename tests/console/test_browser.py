@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from stepward import App, Client, TaskHandle
 from stepward.model.page_addresses import alert_link
-from stepward.model.states import TaskState
+from stepward.model.states import StepState, TaskState
 from tests.console.conftest import EVIL, Bank
 from tests.programs import npm_file, program
 
@@ -106,6 +106,17 @@ async def test_the_link_of_an_alert_shows_the_cause_and_one_click_resubmits_the_
     await page.close()
 
 
+async def waiting_order(client: Client) -> TaskHandle:
+    """An order whose charge waits; Schedulers read within a second that an Agent is suspended, and start until then."""
+    for number in range(4, 1_000):
+        task = await client.submit("fulfil", "good", id=f"order-{number}")
+        while len(steps := await task.steps()) < 2:  # noqa: ASYNC110  no event is sent for a step that waits
+            await asyncio.sleep(0)
+        if steps[1].state is StepState.NOT_STARTED:
+            return task
+    raise AssertionError("expected a charge to wait while payment is suspended, found none that does")
+
+
 async def test_an_agent_is_suspended_drained_and_resumed(
     browser: Browser, address: str, client: Client, app: App, the_bank: Bank
 ) -> None:
@@ -119,14 +130,14 @@ async def test_an_agent_is_suspended_drained_and_resumed(
     await expect(payment).to_contain_text("suspended")
     await expect(payment).to_contain_text("the bank moves")
     await expect(payment).to_contain_text("Drains: 1 call still running")
-    await client.submit("fulfil", "good", id="order-4")
+    waiting = await waiting_order(client)
     the_bank.answers.set()
     assert await client.task("order-3").result(timeout=30) == "charged secret-4711"
     await expect(payment).to_contain_text("Drained: none of its calls is running.")
-    assert (await client.task("order-4").status()).state is not TaskState.PROCESSED
+    assert (await waiting.status()).state is not TaskState.PROCESSED
     await page.get_by_role("button", name="Resume payment").click()
     await expect(payment.locator(".panel-head .state")).to_contain_text("ok")
-    assert await client.task("order-4").result(timeout=30) == "charged secret-4711"
+    assert await waiting.result(timeout=30) == "charged secret-4711"
     await page.close()
 
 
