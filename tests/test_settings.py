@@ -112,6 +112,8 @@ def test_values_are_read_as_people_write_them(tmp_path: Path, name: str, written
         ("webhook_url", "ftp://example.com/"), ("webhook_url", "https://"), ("webhook_url", "https://[::1/"),
         ("webhook_url", 4), ("webhook_secret", ""), ("webhook_secret", 4),
         ("console_url", "ftp://a"), ("console_url", "https://a/?b=1"), ("console_url", "https://u@a"),
+        ("warn_task_at", 1), ("warn_task_at", "80"), ("warn_disk_free", "0%"), ("warn_queue_age", "9s"),
+        ("warn_standby_behind", "1B"), ("warn_lease_at", True),
         ("alert_sinks", "{"), ("alert_sinks", [1]), ("console_url", 4),
     ],
     ids=lambda value: None if isinstance(value, int) else repr(value),
@@ -362,3 +364,10 @@ def test_the_address_of_the_console_ends_without_a_slash(tmp_path: Path) -> None
         load(tmp_path, None, console_url="https://ops.example.com/stepward/").console_url
         == "https://ops.example.com/stepward"
     )
+
+
+def test_a_share_is_written_as_a_number_or_in_percent(tmp_path: Path) -> None:
+    for written in (0.25, "0.25", "25%", "25 %"):
+        assert load(tmp_path, None, warn_disk_free=written).warn_disk_free == 0.25
+    off = load(tmp_path, None, warn_disk_free="never", warn_standby_behind="never")
+    assert (off.warn_disk_free, off.warn_standby_behind) == (None, None)

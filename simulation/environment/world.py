@@ -309,6 +309,8 @@ class World:
             drain=chance.choice([0.0, 2.0]),
             commit_rows=chance.choice([1, 5000]),
             retention=None,
+            # The disk is the host's, and its free share differs between two runs.
+            warn_disk_free=None,
         )
 
     def _service(self, name: str) -> SimulatedService:

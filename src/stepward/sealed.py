@@ -29,6 +29,12 @@ PLAIN_ALERTS = frozenset(
         "foreign_store",
         "old_wire",
         "unproven_message",
+        "sink_test",
+        "task_late",
+        "queue_old",
+        "lease_late",
+        "disk_low",
+        "standby_behind",
     }
 )
 """Kinds of alerts that quote no payload; an open one is found by its details."""

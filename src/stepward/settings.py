@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from stepward import durations, readers
+from stepward import durations, readers, thresholds
 from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
 from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
@@ -71,13 +71,8 @@ def _show_hosts(hosts: tuple[str, ...] | None) -> str:
     return ", ".join(hosts or ()) or "none"
 
 
-def _show_size(size: int) -> str:
-    unit, amount = next(pair for pair in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1, "B")) if size % pair[0] == 0)
-    return f"{size // unit:,} {amount}"
-
-
 def _show_traceback(size: int) -> str:
-    return _show_size(size) if size else "none"
+    return thresholds.show_size(size) if size else "none"
 
 
 def _show_count(count: int) -> str:
@@ -104,11 +99,11 @@ class Settings:
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
     """Longest time for which an actor does not read the store when nothing wakes it."""
-    payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=_show_size)
+    payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=thresholds.show_size)
     traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=_show_traceback)
     """Bytes kept of the traceback of a failed attempt; 0 keeps none."""
     history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=_show_count)
-    history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=_show_size)
+    history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=thresholds.show_size)
     child_depth: int = _setting(100, readers.count(1, 10_000), show=_show_count)
     """Most levels of child tasks."""
     commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=_show_count)
@@ -144,6 +139,18 @@ class Settings:
     """Hosts that ``webhook_url`` may name although their addresses are private."""
     alert_sinks: tuple[SinkSettings, ...] | None = _setting(None, read_sinks, show=show_sinks)
     """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
+    warn_task_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
+    """The share of the time until its deadline from which a task raises a warning."""
+    warn_lease_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
+    """The share of a lease after which an instance that has not renewed it raises a warning."""
+    warn_queue_age: float | None = _setting(5 * MINUTE, readers.duration(10, 30 * DAY, never=True), show=_show_duration)
+    """How old the first message of a queue, or the first task that waits for a Scheduler, may be."""
+    warn_disk_free: float | None = _setting(0.05, thresholds.share, show=thresholds.show_share)
+    """The share of the disk of a SQLite store, or of the archive, that is to be free."""
+    warn_standby_behind: int | None = _setting(
+        64 * MIB, thresholds.optional_size(KIB, 1024 * GIB), show=thresholds.show_optional_size
+    )
+    """Bytes of WAL that a standby of PostgreSQL may not have flushed."""
     console_url: str | None = _setting(None, readers.page_url, show=lambda url: url or "none")
     """The address at which browsers reach the console, for the links of alerts."""
     encryption: Encryption | None = _setting(None, read_encryption, show=shown_encryption)  # noqa: RUF009  a field's

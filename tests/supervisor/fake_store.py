@@ -27,6 +27,7 @@ from stepward.store.contract import (
     SignalSeen,
     Standby,
 )
+from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
 
@@ -53,6 +54,7 @@ class FakeStore:
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
         self.sinks: list[ReportedSink] = []
+        self.signs = EarlySigns()
         self.receipts: dict[tuple[int, str], AlertReceipt] = {}
         self.ended_at: list[float] = []
         self.acts: list[AuditedAct] = []
@@ -186,6 +188,27 @@ class FakeStore:
             tries = alert.tries + each.tried
             self.alerts[each.number] = msgspec.structs.replace(alert, tries=tries, delivered_at=delivered_at)
             self.next_tries[each.number] = each.next_try or self.next_tries.get(each.number, 0.0)
+
+    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
+        self._call("early_signs")
+        return self.signs
+
+    async def keep_warnings(
+        self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
+    ) -> KeptWarnings:
+        self._call("keep_warnings")
+        open_ = {
+            (a.kind, a.details): n for n, a in self.alerts.items() if a.kind in kinds and a.acknowledged_at is None
+        }
+        wanted = {(alert.kind, alert.details): alert for alert in (*new, *lasting)}
+        for key in set(open_) - set(wanted):
+            self.resolve(open_[key])
+            self.change(open_[key], acknowledged_at=self.time)
+        raised = [alert for alert in new if (alert.kind, alert.details) not in open_]
+        for alert in raised:
+            number = self.told(alert.kind)
+            self.alerts[number] = msgspec.structs.replace(alert, number=number, at=self.time)
+        return KeptWarnings(len(raised), len(set(open_) - set(wanted)))
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
         self._call("report_sinks")

@@ -19,7 +19,7 @@ def kinds(bench: Bench) -> list[str]:
 
 
 async def test_without_required_standbys_none_are_checked(bench: Bench) -> None:
-    await bench.supervisor().turn()
+    await bench.supervisor(warn_standby_behind="never").turn()
     assert "standbys" not in bench.store.calls
 
 
@@ -51,7 +51,7 @@ async def test_a_new_leader_settles_an_alert_of_another(bench: Bench) -> None:
 
 
 async def test_standbys_are_looked_at_now_and_then(bench: Bench) -> None:
-    supervisor = bench.supervisor(synchronous_standbys=1)
+    supervisor = bench.supervisor(synchronous_standbys=1, warn_standby_behind="never")
     bench.store.attached = [SYNC]
     for _ in range(20):
         await supervisor.turn()

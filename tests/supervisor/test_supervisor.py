@@ -26,7 +26,18 @@ async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
     assert await supervisor.turn() == 1.0
     # Once a minute it also deletes what is old, beside the passes; every five seconds it compares the Schedulers.
     await beside()
-    assert bench.store.calls == ["lead", "due", "report_sinks", "schedulers", "settle_alert", "outlived", "purge"]
+    assert bench.store.calls == [
+        "lead",
+        "due",
+        "report_sinks",
+        "schedulers",
+        "settle_alert",
+        "early_signs",
+        "standbys",
+        "keep_warnings",
+        "outlived",
+        "purge",
+    ]
     bench.store.calls.clear()
     assert await supervisor.turn() == 1.0
     await beside()

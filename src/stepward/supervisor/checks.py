@@ -8,6 +8,7 @@ from typing import Protocol
 from stepward.events import AlertSink, Observers
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
+from stepward.supervisor.early_warnings import EarlyWarnings
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.sink_report import SinkReport
 from stepward.supervisor.standbys import Standbys
@@ -25,4 +26,9 @@ def checks_of(
     store: SupervisorStore, settings: Settings, observers: Observers, sinks: Sequence[AlertSink]
 ) -> tuple[Check, ...]:
     """All checks."""
-    return SinkReport(store, sinks), Standbys(store, settings, observers), MixedCode(store, observers)
+    return (
+        SinkReport(store, sinks),
+        Standbys(store, settings, observers),
+        MixedCode(store, observers),
+        EarlyWarnings(store, settings, observers),
+    )

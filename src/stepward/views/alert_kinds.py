@@ -22,6 +22,12 @@ MEANINGS = {
     "refused_completions": "steps are completed with tokens that are forged, used or over: the audit says by whom",
     "archive": "the archive cannot be written, so nothing is deleted",
     "standby_missing": "fewer standbys confirm commits than were asked for",
+    "task_late": "tasks have used most of the time until their deadline: see what they wait for",
+    "queue_old": "messages or tasks wait for longer than they may: see whether their consumers keep up",
+    "lease_late": "a process renews its lease late: its host is overloaded, or its code blocks the event loop",
+    "disk_low": "the disk of the store or of the archive is nearly full: make room",
+    "standby_behind": "a standby does not keep up with the primary: a failover would lose or wait for that much",
+    "sink_test": "an operator tests a sink",
     "internal": "one task's data broke a Scheduler's own code; the others go on",
     "change_refused": "one task's data does not fit the store; the others go on",
 }

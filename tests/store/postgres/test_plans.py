@@ -40,6 +40,10 @@ MAY_WALK = {"erasure.delete_letters", "gauges.read", "messages.dead_letters", "m
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {
     ("gauges.heads", "message_queue"),
+    ("alerts.heads", "message_queue"),
+    ("alerts.late_tasks", "task_deadline"),
+    ("alerts.newest_token", "message_pkey"),
+    ("alerts.waiting", "task_claimable"),
     ("messages.forget_expired", "message_queue"),
     ("scheduler.next_wake", "task_claimable"),
     ("scheduler.next_wake", "task_waking"),

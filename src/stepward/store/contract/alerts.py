@@ -7,6 +7,7 @@ from typing import Protocol
 
 from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
+from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings
 
 
 class AlertDeliveryStore(Protocol):
@@ -29,4 +30,17 @@ class AlertDeliveryStore(Protocol):
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
         """Have operators see these sinks, those of the leader, in place of those before; False if it leads no more."""
+        ...
+
+    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
+        """The tasks that have used ``task_share`` of the time until a deadline of a minute or more, the oldest messages
+        of queues, the tasks created before an instant that are claimed next, and the instances whose lease, of five
+        seconds or more, is used up to ``lease_share``."""
+        ...
+
+    async def keep_warnings(
+        self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
+    ) -> KeptWarnings:
+        """Raises the alerts of these kinds that are new, unless they are open, and resolves the open ones that are
+        neither new nor lasting. Two alerts of one kind with the same details are the same."""
         ...

@@ -9,9 +9,19 @@ from msgspec.structs import astuple, replace
 from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
 from stepward.store import rows
+from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings, LateTask, QueueHead, WaitingTask
+from stepward.store.rules import supervision
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
+
+MOST_LATE_TASKS = 1_000
+MOST_WARNINGS = 1_000
+SHORTEST_DEADLINE_SECONDS = 60.0
+"""Tasks with less time end before an operator could act."""
+SHORTEST_LEASE_SECONDS = 5.0
+"""A shorter lease is used up by any pause of a busy host."""
 
 
 class AlertDeliveryVerbs(VerbPart):
@@ -25,9 +35,44 @@ class AlertDeliveryVerbs(VerbPart):
         found = await self._transactions.read(ask.rows, "alerts.receipts", list(numbers))
         return [AlertReceipt(**dict(zip(AlertReceipt.__struct_fields__, row, strict=True))) for row in found]
 
+    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
+        return await self._transactions.read_more(
+            _early_signs, task_share, lease_share, created_before, self._clock.now()
+        )
+
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
         if receipts or progress:
             await self._transactions.write(_record, receipts, progress, self._clock.now())
+
+
+async def keep_warnings(
+    connection: VerbConnection, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert], now: float
+) -> KeptWarnings:
+    """Raises what is new, and resolves what is gone."""
+    known = [rows.alert(row) for row in await connection.rows("alerts.open_of", list(kinds), MOST_WARNINGS)]
+    wanted = {(alert.kind, alert.details) for alert in (*new, *lasting)}
+    over = [alert.number for alert in known if (alert.kind, alert.details) not in wanted]
+    resolved = await connection.rows("alerts.resolve", over, now, supervision.ACTOR) if over else []
+    await journal.acknowledged(connection, sorted(resolved), supervision.ACTOR, now)
+    open_ = {(alert.kind, alert.details) for alert in known}
+    raised = [alert for alert in new if (alert.kind, alert.details) not in open_]
+    await journal.write_alerts(connection, raised, now)
+    return KeptWarnings(len(raised), len(resolved))
+
+
+async def _early_signs(
+    connection: VerbConnection, task_share: float, lease_share: float, created_before: float, now: float
+) -> EarlySigns:
+    late = await connection.rows("alerts.late_tasks", now, task_share, SHORTEST_DEADLINE_SECONDS, MOST_LATE_TASKS)
+    leases = await connection.rows("alerts.late_leases", now, lease_share, SHORTEST_LEASE_SECONDS)
+    newest = await connection.row("alerts.newest_token")
+    return EarlySigns(
+        late_tasks=[LateTask(*row) for row in late],
+        heads=[QueueHead(*row) for row in await connection.rows("alerts.heads")],
+        newest_token=0 if newest is None else newest[0],
+        waiting=[WaitingTask(*row) for row in await connection.rows("alerts.waiting", created_before)],
+        late_leases=[rows.instance(row) for row in leases],
+    )
 
 
 async def report_sinks(connection: VerbConnection, sinks: Sequence[ReportedSink], now: float) -> bool:

@@ -23,6 +23,7 @@ from stepward.store.contract import (
     Purged,
     Standby,
 )
+from stepward.store.contract.values.early_signs import KeptWarnings
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.rules.batches import allowed, next_search
@@ -35,7 +36,7 @@ from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.readers import retention
-from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, report_sinks
+from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
 from stepward.store.verbs.readers.search import found_tasks
 from stepward.store.verbs.tasks import inbox
 
@@ -145,6 +146,11 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
         advanced = await self._judged(term, None, batches.advance, self._dialect, batch, found, self._clock.now())
         self._ring()
         return advanced
+
+    async def keep_warnings(
+        self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
+    ) -> KeptWarnings:
+        return await self._judged(term, KeptWarnings(), keep_warnings, kinds, new, lasting, self._clock.now())
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
         return await self._judged(term, False, report_sinks, sinks, self._clock.now())

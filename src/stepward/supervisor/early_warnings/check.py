@@ -1,0 +1,95 @@
+"""Checks for signs of trouble, and keeps one alert open for each as long as it lasts."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from stepward.events import Observers
+from stepward.model.records import Alert
+from stepward.settings import Settings
+from stepward.store.contract import SupervisorStore
+from stepward.supervisor.early_warnings import disk, words
+from stepward.supervisor.early_warnings.queue_ages import QueueAges
+
+LOOK_EVERY = 2.0
+"""Seconds between two checks of the store."""
+SLOW_LOOK_EVERY = 10.0
+"""Seconds between two checks of disks and standbys."""
+HOLD_SECONDS = 60.0
+"""Seconds for which a sign must be gone before its alert is resolved: a value at its limit raises one alert."""
+NEVER_LATE = 2.0
+"""A share that nothing reaches."""
+
+
+class SeenSign(Struct, frozen=True):
+    """A sign of trouble, and when it was seen last."""
+
+    alert: Alert
+    seen_at: float
+
+
+class EarlyWarnings:
+    """Checks at intervals, while this Supervisor leads."""
+
+    def __init__(self, store: SupervisorStore, settings: Settings, observers: Observers) -> None:
+        self._store = store
+        self._settings = settings
+        self._observers = observers
+        self._ages = None if settings.warn_queue_age is None else QueueAges(settings.warn_queue_age)
+        self._look_at = self._slow_look_at = 0.0
+        self._signs: dict[tuple[str, bytes], SeenSign] = {}
+        """By kind and details."""
+        self._kept: tuple[int, frozenset[tuple[str, bytes]]] | None = None
+        """The term and the signs whose alerts the store has."""
+
+    async def look(self, term: int) -> None:
+        """Raise an alert for each new sign, and resolve those of signs that are gone."""
+        now = self._store.now()
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_EVERY
+        for alert in [*await self._found(now), *await self._found_slowly(now)]:
+            self._signs[alert.kind, alert.details] = SeenSign(alert, now)
+        self._signs = {key: sign for key, sign in self._signs.items() if now - sign.seen_at < HOLD_SECONDS}
+        await self._keep(term)
+
+    async def _found(self, now: float) -> list[Alert]:
+        """The signs in the rows of the store."""
+        settings, ages = self._settings, self._ages
+        task_share, lease_share = settings.warn_task_at or NEVER_LATE, settings.warn_lease_at or NEVER_LATE
+        limit = settings.warn_queue_age
+        signs = await self._store.early_signs(task_share, lease_share, now - (limit or now))
+        found = [*words.late_tasks(signs.late_tasks, task_share), *words.late_leases(signs.late_leases, lease_share)]
+        if ages is not None and limit is not None:
+            found += words.old_heads(ages.old_heads(signs, now), limit)
+            found += words.old_tasks(ages.old_tasks(signs.waiting, now), limit)
+        return found
+
+    async def _found_slowly(self, now: float) -> list[Alert]:
+        """The signs of disks and standbys."""
+        if now < self._slow_look_at:
+            return []
+        self._slow_look_at = now + SLOW_LOOK_EVERY
+        least, most = self._settings.warn_disk_free, self._settings.warn_standby_behind
+        found = []
+        if least is not None:
+            shares = [(folder, disk.free_share(folder)) for folder in disk.folders_of(self._settings)]
+            low = [(folder, free) for folder, free in shares if free is not None and free < least]
+            found += words.low_disks(low, least)
+        if most is not None:
+            found += words.behind(await self._store.standbys() or [], most)
+        return found
+
+    async def _keep(self, term: int) -> None:
+        wanted = term, frozenset(self._signs)
+        if wanted == self._kept:
+            return
+        known = self._kept[1] if self._kept is not None and self._kept[0] == term else frozenset[tuple[str, bytes]]()
+        # Unknown until the store answers: a commit whose outcome is unknown is repeated.
+        self._kept = None
+        new = [self._signs[key].alert for key in sorted(wanted[1] - known)]
+        lasting = [self._signs[key].alert for key in sorted(wanted[1] & known)]
+        kept = await self._store.keep_warnings(term, words.KINDS, new, lasting)
+        self._kept = wanted
+        if kept.raised or kept.resolved:
+            self._observers.tell("warnings.changed", raised=kept.raised, resolved=kept.resolved)
