@@ -41,7 +41,7 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 # The checks and the simulation keep one core each.
 test: .venv/ready.stamp programs ## run every check, a short simulation, and every test that is not among the faults (real servers last)
 	@$(MAKE) --no-print-directory -j 2 --output-sync check short-simulation
-	@$(RUN) -m pytest -m "not servers and not faults" -n logical $(BOUNDED)
+	@$(RUN) -m pytest -m "not servers and not faults" -n logical --dist worksteal $(BOUNDED)
 	@$(RUN) -m pytest -m "servers and not faults" -n $(WAITERS) --dist loadgroup $(BOUNDED)
 
 # The tests simulate the 18 seeds before these.
