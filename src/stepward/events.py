@@ -113,7 +113,7 @@ class Observers:
 
     def tell(self, name: str, **fields: Any) -> None:
         """Pass an event to every observer; an exception of one is dropped and stops nothing."""
-        if self._withholds and not name.startswith(OPERATIONAL):
+        if self._withholds and not QUOTES.isdisjoint(fields) and not name.startswith(OPERATIONAL):
             fields = {key: WITHHELD if key in QUOTES else value for key, value in fields.items()}
         _pass(Event(name, fields), self._observers)
 

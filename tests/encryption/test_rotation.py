@@ -26,6 +26,10 @@ async def carried(store: str) -> None:
         await client.submit(child, CANARY, id="later", delay="1s")
 
 
+def carried_of(store: str) -> None:
+    asyncio.run(carried(store))
+
+
 async def read_with(store: str, encryption: Encryption) -> None:
     app = application(store, encryption=encryption)
     async with app.running(), app.client() as client:

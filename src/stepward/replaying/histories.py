@@ -10,6 +10,8 @@ from stepward.client import Client, session_of
 from stepward.errors import TaskNotFound
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
+from stepward.sealed import PayloadCodec
+from stepward.store.sealing.archived import opened_history
 from stepward.supervisor.archives.archived_tasks import archived_tasks
 
 TaskHistory = tuple[Task, list[Step]]
@@ -51,8 +53,12 @@ async def _stored(client: Client, id: str) -> TaskHistory | None:
         return None
 
 
-def archived(place: Path, workflow: str | None = None) -> Iterator[TaskHistory]:
-    """The histories of tasks in a file or folder of an archive whose code may run again. Raises ArchiveUnavailable."""
+def archived(place: Path, workflow: str | None = None, codec: PayloadCodec | None = None) -> Iterator[TaskHistory]:
+    """The histories of tasks in a file or folder of an archive whose code may run again; ``codec`` opens their
+    payloads.
+
+    Raises ArchiveUnavailable.
+    """
     for task, steps in archived_tasks(place):
         if task.state not in NEVER_AGAIN and workflow in (None, task.workflow):
-            yield task, steps
+            yield (task, steps) if codec is None else opened_history(codec, task, steps)

@@ -16,6 +16,7 @@ from stepward.cli.input.operator_store import json_option, operator_client
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
 from stepward.cli.output.screen import screen
+from stepward.encryption import codec_of
 from stepward.errors import Refused
 from stepward.replaying.histories import archived, stored
 from stepward.replaying.report import Finding, ReplayReport
@@ -44,14 +45,21 @@ def replay(
     elif where is not None:
         raise Refused("--where: expected a store, found the archive that --from names; use --workflow, or leave it out")
     else:
-        for task, steps in islice(archived(Path(place), workflow), limit):
-            report.add(task, steps)
+        _replay_archived(app, Path(place), workflow, limit, report)
     if as_json:
         print_json(_fields(report))
     else:
         _print(report)
     if not report.is_fit:
         raise Silent(FAILED)
+
+
+def _replay_archived(app: App, place: Path, workflow: str | None, limit: int | None, report: ReplayReport) -> None:
+    codec = codec_of(app.name, app.settings.encryption)
+    if codec is not None:
+        asyncio.run(codec.load())
+    for task, steps in islice(archived(place, workflow, codec), limit):
+        report.add(task, steps)
 
 
 async def _replay_stored(

@@ -5,7 +5,8 @@ Engines ask it by the name or the text of each query; verbs and rules see payloa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -28,6 +29,9 @@ NOTHING = (None, b"", b"{}", "", "{}")
 EVENT_ID = b'"id":"'
 EVENT_DATA = b'"data":'
 RESPONSES = "replies."
+OF_STEP = 3
+"""What a payload of a step is bound to: the task, the run, the key."""
+PLACES_KEPT = 4096
 
 Cells = Sequence[Any]
 
@@ -48,23 +52,23 @@ class RowCodec:
     def sealed(self, query: str, values: Cells) -> Cells:
         """The parameters of a query with payloads sealed; a list is a column of many rows."""
         columns = self._given.get(query)
-        return values if columns is None else self._with(columns, values, self._sealed)
+        return values if columns is None else self._with(columns, values)
 
     def sealed_rows(self, query: str, rows: Iterable[Cells]) -> Iterable[Cells]:
         """Rows of parameters with payloads sealed."""
         columns = self._given.get(query)
-        return rows if columns is None else [self._row(columns, row, self._sealed) for row in rows]
+        return rows if columns is None else [self._sealed_row(columns, row) for row in rows]
 
     def opened(self, query: str, rows: list[Any]) -> list[Any]:
         """The rows of a query with payloads opened."""
         columns = self._shown.get(query)
-        return rows if columns is None else [self._row(columns, row, self._opened) for row in rows]
+        return rows if columns is None else [self._opened_row(columns, row) for row in rows]
 
     def acts(self, acts: Sequence[Cells]) -> list[tuple[Any, ...]]:
         """Acts of the audit before they are linked: its hashes are those of what is stored."""
-        return [tuple(self._row(ACT_GIVEN, act, self._sealed)) for act in acts]
+        return [tuple(self._sealed_row(ACT_GIVEN, act)) for act in acts]
 
-    def _with(self, columns: Columns, values: Cells, convert: Conversion) -> list[Any]:
+    def _with(self, columns: Columns, values: Cells) -> list[Any]:
         """Parameters of which some are whole columns."""
         changed = list(values)
         for column in columns:
@@ -74,19 +78,34 @@ class RowCodec:
                 bound = zip(*cells, strict=True) if cells else [()] * len(payloads)
                 kinds = [None] * len(payloads) if column.unless is None else values[column.unless]
                 changed[column.place] = [
-                    payload if payload in NOTHING or kind in PLAIN_ALERTS else convert(column, payload, to)
+                    payload if payload in NOTHING or kind in PLAIN_ALERTS else self._sealed(column, payload, to)
                     for payload, to, kind in zip(payloads, bound, kinds, strict=True)
                 ]
             elif payloads not in NOTHING:
-                changed[column.place] = convert(column, payloads, [values[place] for place in column.bound])
+                changed[column.place] = self._sealed(column, payloads, [values[place] for place in column.bound])
         return changed
 
-    def _row(self, columns: Columns, row: Cells, convert: Conversion) -> list[Any]:
+    def _sealed_row(self, columns: Columns, row: Cells) -> list[Any]:
+        changed = list(row)
+        seal = self.codec.seal
+        for column in columns:
+            place, kind, bound, form, unless = column
+            payload = row[place]
+            if payload is None or payload in NOTHING or (unless is not None and row[unless] in PLAIN_ALERTS):
+                continue
+            if form is PayloadForm.JSON and len(bound) == OF_STEP:
+                # What most rows have goes the shortest way.
+                changed[place] = seal(payload, row[bound[0]], _step_place(kind, row[bound[1]], row[bound[2]]))
+            else:
+                changed[place] = self._sealed(column, payload, [row[each] for each in bound])
+        return changed
+
+    def _opened_row(self, columns: Columns, row: Cells) -> list[Any]:
         changed = list(row)
         for column in columns:
             payload = row[column.place]
             if payload not in NOTHING and (column.unless is None or row[column.unless] not in PLAIN_ALERTS):
-                changed[column.place] = convert(column, payload, [row[place] for place in column.bound])
+                changed[column.place] = self._opened(column, payload, [row[place] for place in column.bound])
         return changed
 
     def _sealed(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
@@ -110,9 +129,6 @@ class RowCodec:
         return found.decode(errors="surrogatepass") if shown is None else f"(encrypted with key {shown[SHOWN_KEY]})"
 
 
-Conversion = Callable[[SealedColumn, Any, Cells], Any]
-
-
 def sealed_event(codec: PayloadCodec, event: bytes) -> bytes:
     """A status event with its data sealed; they come last in it."""
     at = event.find(EVENT_DATA)
@@ -133,11 +149,13 @@ def step_place(key: str) -> str:
 
 
 def _place(column: SealedColumn, bound: Cells) -> str:
-    if len(bound) < 2:
-        return column.kind
-    if column.kind.startswith("step."):
-        return f"{column.kind}\0{bound[1]}\0{step_place(bound[2])}"
-    return "\0".join((column.kind, *map(str, bound[1:])))
+    return column.kind if len(bound) < OF_STEP else _step_place(column.kind, bound[1], bound[2])
+
+
+@lru_cache(PLACES_KEPT)
+def _step_place(kind: str, run: object, key: str) -> str:
+    """The place of a payload of a step, or of an inbox row by its kind and name."""
+    return f"{kind}\0{run}\0{step_place(key) if kind.startswith('step.') else key}"
 
 
 def _cells(values: Any, count: int) -> Cells:
