@@ -1,7 +1,7 @@
 """Settings: one frozen object, read from arguments, the environment and files, and validated whole.
 
-Each field has its reader (``readers.py``). The first of these sources that names a setting decides: arguments,
-``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in ``pyproject.toml``, default.
+Each field has its reader (``readers.py``, ``thresholds.py``). The first of these sources that names a setting decides:
+arguments, ``STEPWARD_*`` variables, ``stepward.toml``, ``[tool.stepward]`` in ``pyproject.toml``, default.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, sho
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET", "STEPWARD_TOKEN"})
-"""Variables with that prefix that are no settings."""
+"""Variables with that prefix that are not settings."""
 # Kubernetes sets such variables in every container for a service named "stepward".
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 SECRETS = frozenset({"webhook_secret", "encryption"})
