@@ -40,6 +40,7 @@ READING = {
     "steps",
     "history",
     "alerts",
+    "alerts sinks",
     "dead-letters",
     "instances",
     "agents",

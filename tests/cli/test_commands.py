@@ -235,6 +235,18 @@ def test_a_directive_for_an_owned_task_is_reported_as_pending(store: Path, stepw
     assert result.stdout == "waiting: processing (its Scheduler will carry it out)\n"
 
 
+def test_sinks_are_listed_and_only_those_are_tested(store: Path, stepward: Stepward) -> None:
+    assert stepward("alerts", "sinks").stdout == "No sinks: no Supervisor has led yet.\n"
+    result = stepward("alerts", "test", "log")
+    assert (result.exit_code, one_line(result)) == (
+        1,
+        "stepward: sink log: expected one of the leading Supervisor's (none), found none such; name one",
+    )
+    stepward("supervisor", "--once")
+    assert as_json(stepward, "alerts", "sinks")[0]["description"] == "log: all alerts"
+    assert "log" in stepward("alerts", "sinks").stdout
+
+
 def test_alerts_are_acknowledged(store: Path, stepward: Stepward) -> None:
     numbers = [str(alert["number"]) for alert in as_json(stepward, "alerts")]
     assert stepward("alerts", "acknowledge", *numbers).exit_code == 0

@@ -117,7 +117,7 @@ def test_an_alert_for_unserved_work_names_it(troubled: Path, stepward: Stepward)
 
     asyncio.run(tell(unserved_alert("approval", "7")))
     (line,) = [line for line in stepward("alerts", COLUMNS=WIDE).stdout.splitlines() if "unserved" in line]
-    assert line.split()[3] == "approval@7"
+    assert line.split()[4] == "approval@7"
 
 
 def test_signals_that_came_and_were_not_taken_are_shown(troubled: Path, stepward: Stepward) -> None:

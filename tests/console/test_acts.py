@@ -109,6 +109,19 @@ async def test_an_alert_is_acknowledged(local: httpx.AsyncClient, client: Client
     assert (await send(local, form)).status_code == 409
 
 
+async def test_a_sink_of_alerts_is_tested_with_a_button(local: httpx.AsyncClient, client: Client) -> None:
+    async with asyncio.timeout(30):
+        while "Where alerts go" not in (page := await page_of(local, "/alerts")):  # noqa: ASYNC110  the Supervisor reports nothing here
+            await asyncio.sleep(0.05)
+    form = next(each for each in forms_of(page) if each.get("name") == "log")
+    assert (form.action, (await send(local, form)).status_code) == ("/alerts/test", 303)
+    assert (await send(local, form, name="none")).status_code == 409
+    async with asyncio.timeout(30):
+        while ">taken " not in await page_of(local, "/alerts"):  # noqa: ASYNC110  the Supervisor reports nothing here
+            await asyncio.sleep(0.05)
+    assert next(audit.act for audit in await client.audits()) == "test"
+
+
 async def test_acts_on_many_are_shown_first_and_confirmed_by_their_number(
     local: httpx.AsyncClient, client: Client, failed: TaskHandle, done: TaskHandle
 ) -> None:

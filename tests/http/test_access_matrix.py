@@ -18,7 +18,7 @@ from .streams import opened
 SIGN_IN = {"/login", "/login/openid", "/login/callback", "/logout"}
 """Public routes of the sign-in; ``test_sign_in`` is about them."""
 ENDLESS = {"/live", "/api/v1/events"}
-FORMS = {"/find", "/tasks/preview", "/tasks/act", "/alerts/act", "/batches/preview", "/batches/start"}
+FORMS = {"/find", "/tasks/preview", "/tasks/act", "/alerts/act", "/alerts/test", "/batches/preview", "/batches/start"}
 """Routes of the console that want what no page has sent here."""
 VALUES = {"{task_id:str}": "order-1", "{name:str}": "nightly", "{number:int}": "1", "{batch_id:str}": "b-1"}
 BODIES: dict[str, Any] = {

@@ -219,6 +219,23 @@ async def test_an_agent_is_suspended_and_resumed(local: httpx.AsyncClient) -> No
     assert (await local.post("/api/v1/agents/none/resume")).status_code == 404
 
 
+async def test_a_sink_is_tested_and_its_receipt_is_shown(local: httpx.AsyncClient) -> None:
+    async with asyncio.timeout(30):
+        while not (sinks := (await local.get("/api/v1/alerts/sinks")).json()):  # noqa: ASYNC110  the Supervisor reports nothing here
+            await asyncio.sleep(0.05)
+    assert [(sink["name"], sink["description"]) for sink in sinks] == [("log", "log: all alerts")]
+    answer = await local.post("/api/v1/alerts/sinks/log/test")
+    assert answer.status_code == 202
+    number = answer.json()["number"]
+    async with asyncio.timeout(30):
+        while not (receipts := (await local.get(f"/api/v1/alerts/{number}/receipts")).json()):  # noqa: ASYNC110  the Supervisor reports nothing here
+            await asyncio.sleep(0.05)
+    assert (receipts[0]["sink"], receipts[0]["error"]) == ("log", None)
+    assert receipts[0]["raised_at"] is not None
+    assert (await local.get("/api/v1/alerts")).json() == []
+    assert (await local.post("/api/v1/alerts/sinks/none/test")).status_code == 404
+
+
 async def test_an_alert_is_acknowledged_once(client: Client, local: httpx.AsyncClient) -> None:
     await client.submit(order, "bad", id="order-1")
     await in_state(local, "order-1", "error")

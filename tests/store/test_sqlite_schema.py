@@ -53,6 +53,7 @@ MAY_WALK = {
 }
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = (
+    "stepward_alert_sink",
     "stepward_instance",
     "stepward_leadership",
     "json_each",

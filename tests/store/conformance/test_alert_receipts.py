@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.alert_routing import AlertProgress, AlertReceipt
+from stepward.model.alert_routing import EVERY_ALERT, AlertProgress, AlertReceipt, ReportedSink, is_for
 from stepward.model.records import Alert, Instance, Role
 from stepward.model.states import TaskState
 from stepward.sink_settings import Severity
@@ -91,3 +91,22 @@ async def test_receipts_are_deleted_with_their_alert(world: World, store: Store)
     old = await store.operators.old_records(store.now() + 1)
     await store.operators.prune_as(OldRecords([], old.alerts), "ada")
     assert await store.supervisor.alert_receipts([alert.number]) == []
+
+
+async def test_a_test_of_a_sink_is_an_alert_for_it_alone_that_needs_no_operator(world: World, store: Store) -> None:
+    term = await store.supervisor.lead("p1", 30.0)
+    assert term is not None
+    sinks = [ReportedSink("ops", "webhook https://hooks.example.com/…: all alerts"), ReportedSink("log", "log: all")]
+    assert await store.supervisor.report_sinks(term, sinks)
+    assert [sink.name for sink in await store.operators.alert_sinks()] == ["log", "ops"]
+    number = await store.operators.test_sink("ops", "ada")
+    assert await store.operators.test_sink("nobody", "ada") is None
+    assert await store.operators.alerts(9, open_only=True) == []
+    (due,) = await store.supervisor.undelivered_alerts(9)
+    assert (due.number, due.kind, due.acknowledged_by, due.severity) == (number, "sink_test", "ada", Severity.INFO)
+    assert (is_for(due, "ops", EVERY_ALERT), is_for(due, "log", EVERY_ALERT)) == (True, False)
+    (act,) = [audit for audit in await store.operators.audits(None, 9) if audit.act == "test"]
+    assert act.actor == "ada"
+    assert await store.supervisor.report_sinks(term, sinks[:1])
+    assert not await store.supervisor.report_sinks(term + 1, [])
+    assert [sink.name for sink in await store.operators.alert_sinks()] == ["ops"]

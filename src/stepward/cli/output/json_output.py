@@ -27,6 +27,7 @@ INSTANTS = frozenset(
         "finished_at",
         "opened_at",
         "progress_at",
+        "reported_at",
         "resolved_at",
         "started_at",
         "suspended_at",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from litestar import post
 from litestar.response import Redirect
 
+from stepward.client import session_of
 from stepward.console.acts.form import STALE, SentForm, sent_form
 from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
@@ -43,6 +44,16 @@ async def alert_act(request: PageRequest, client: RequestClient, console: Shared
             409, f"alert {missed[0]}: expected an open one, found none such; it was acknowledged meanwhile"
         )
     return _back(request, "/alerts", "acknowledge")
+
+
+@post("/alerts/test", permission=Permission.OPERATE)
+async def sink_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Have the leading Supervisor send a test to one sink."""
+    form = await sent_form(request, console.guard, client.principal)
+    session, name = session_of(client.unscoped), form.text("name")
+    if await session.store.operators.test_sink(name, session.actor) is None:
+        raise HttpRefusal(409, f"sink {name[:100]}: {STALE}")
+    return _back(request, "/alerts", "test_sink")
 
 
 @post("/schedules/act", permission=Permission.OPERATE)

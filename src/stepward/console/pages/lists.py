@@ -7,12 +7,14 @@ from typing import Any
 
 from litestar import get
 
+from stepward.client import session_of
 from stepward.client.agents import AgentState, is_apart, is_silent
 from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.pages.overview import agent_tone
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
+from stepward.model.alert_routing import TEST_KIND, severity_of
 from stepward.model.records import Role
 from stepward.views.agents import state_of
 from stepward.views.alert_kinds import meaning_of
@@ -59,10 +61,22 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
         row = {"alert": alert, "subject": subject_of(alert), "message": message_of(alert)}
         groups.setdefault((alert.acknowledged_at is None, alert.kind), []).append(row)
     shown = [
-        {"kind": kind, "is_open": is_open, "meaning": meaning_of(kind), "rows": rows}
+        {"kind": kind, "is_open": is_open, "severity": severity_of(kind), "meaning": meaning_of(kind), "rows": rows}
         for (is_open, kind), rows in groups.items()
     ]
-    return await console.page(request, client, "alerts.html", {"groups": shown, "everything": everything})
+    values = {"groups": shown, "everything": everything, "sinks": await _sinks(client)}
+    return await console.page(request, client, "alerts.html", values)
+
+
+async def _sinks(client: RequestClient) -> list[dict[str, Any]]:
+    """The sinks, each with the answer to the newest test; none for a principal who may not see all."""
+    if not client.principal.may(Permission.READ_ALL):
+        return []
+    operators = session_of(client.unscoped).store.operators
+    sinks = await operators.alert_sinks()
+    tests = [alert.number for alert in await operators.alerts(LIMIT, open_only=False) if alert.kind == TEST_KIND]
+    answers = {receipt.sink: receipt for receipt in await operators.alert_receipts(tests)}
+    return [{"sink": sink, "answer": answers.get(sink.name)} for sink in sinks]
 
 
 @get("/schedules", permission=Permission.READ)

@@ -8,10 +8,18 @@ from litestar import get, post
 from litestar.params import Body, FromPath, FromQuery
 from msgspec import Meta, Struct
 
+from stepward.client import session_of
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scoped_client import ScopedClient
 from stepward.http.api.reasons import Reason
-from stepward.http.api.resources import AlertResource, AuditResource, DeadLetterResource, resource
+from stepward.http.api.resources import (
+    AlertResource,
+    AuditResource,
+    DeadLetterResource,
+    ReceiptResource,
+    SinkResource,
+    resource,
+)
 from stepward.http.api.tasks import LIMIT, MOST, Limit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
@@ -35,6 +43,12 @@ class LettersResult(Struct, frozen=True):
     numbers: list[int]
 
 
+class SinkTest(Struct, frozen=True):
+    """The number of the test's alert, whose receipts show what became of it."""
+
+    number: int
+
+
 @get("/alerts", permission=Permission.READ)
 async def list_alerts(
     client: RequestClient, open_only: FromQuery[bool] = True, limit: Limit = LIMIT
@@ -49,6 +63,33 @@ async def acknowledge_alert(client: RequestClient, number: FromPath[Number], rea
     if not await client.acknowledge(number):
         raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
     await client.give_reason("acknowledge", number, reason)
+
+
+@get("/alerts/sinks", permission=Permission.READ_ALL)
+async def list_sinks(client: RequestClient) -> list[SinkResource]:
+    """List the sinks of the Supervisor that leads."""
+    found = await session_of(client.unscoped).store.operators.alert_sinks()
+    return [resource(SinkResource, sink) for sink in found]
+
+
+@post("/alerts/sinks/{name:str}/test", permission=Permission.OPERATE, status_code=202)
+async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Reason = None) -> SinkTest:
+    """Have the leading Supervisor send a test to one sink."""
+    session = session_of(client.unscoped)
+    number = await session.store.operators.test_sink(name, session.actor)
+    if number is None:
+        raise HttpRefusal(
+            404, f"sink {name[:100]}: expected one of the leading Supervisor's, found none such; list them"
+        )
+    await client.give_reason("test", name, reason)
+    return SinkTest(number)
+
+
+@get("/alerts/{number:int}/receipts", permission=Permission.READ_ALL)
+async def list_receipts(client: RequestClient, number: FromPath[Number]) -> list[ReceiptResource]:
+    """List what each sink has taken of an alert, and why it refused last."""
+    found = await session_of(client.unscoped).store.operators.alert_receipts([number])
+    return [resource(ReceiptResource, receipt) for receipt in found]
 
 
 @get("/audit", permission=Permission.READ_ALL)

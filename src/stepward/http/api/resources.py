@@ -104,6 +104,27 @@ class AlertResource(Struct, frozen=True, kw_only=True):
     severity: Severity
 
 
+class SinkResource(Struct, frozen=True, kw_only=True):
+    """A sink of alerts."""
+
+    name: str
+    description: str
+    reported_at: datetime
+
+
+class ReceiptResource(Struct, frozen=True, kw_only=True):
+    """What one sink has taken of one alert."""
+
+    number: int
+    sink: str
+    raised_at: datetime | None
+    resolved_at: datetime | None
+    tries: int
+    next_try: float
+    error: str | None
+    given_up_at: datetime | None
+
+
 class AuditResource(Struct, frozen=True, kw_only=True):
     """An act of the audit."""
 

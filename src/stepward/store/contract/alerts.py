@@ -44,3 +44,20 @@ class AlertDeliveryStore(Protocol):
         """Raises the alerts of these kinds that are new, unless they are open, and resolves the open ones that are
         neither new nor lasting. Two alerts of one kind with the same details are the same."""
         ...
+
+
+class AlertSinkStore(Protocol):
+    """The sinks of alerts, for operators."""
+
+    async def alert_sinks(self) -> list[ReportedSink]:
+        """The sinks of the Supervisor that leads, or led last, by name."""
+        ...
+
+    async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
+        """What sinks have taken of the alerts of these numbers."""
+        ...
+
+    async def test_sink(self, name: str, actor: str) -> int | None:
+        """Has the leader send a test to that sink alone, and audits it; the number of the alert, None if there is no
+        sink of that name."""
+        ...

@@ -8,6 +8,7 @@ from typing import Protocol
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule
+from stepward.store.contract.alerts import AlertSinkStore
 from stepward.store.contract.batches import BatchStore
 from stepward.store.contract.credentials import CredentialStore
 from stepward.store.contract.key_uses import KeyUseStore
@@ -27,7 +28,7 @@ from stepward.store.search.conditions import Condition
 
 
 class OperatorStore(
-    OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, KeyUseStore, Protocol
+    OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, KeyUseStore, AlertSinkStore, Protocol
 ):
     """The verbs of operators."""
 

@@ -86,3 +86,7 @@ update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3,
     resolved_at = $2, delivered_at = null, next_try = $2
 where number = any($1::bigint[]) and acknowledged_at is null
 returning number
+
+-- name: sinks
+-- Returns the sinks of the Supervisor that leads, by name.
+select name, description, reported_at from {schema}.alert_sink order by name

@@ -81,3 +81,7 @@ update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3,
     resolved_at = ?2, delivered_at = null, next_try = ?2
 where number in (select value from json_each(?1)) and acknowledged_at is null
 returning number
+
+-- name: sinks
+-- Returns the sinks of the Supervisor that leads, by name.
+select name, description, reported_at from stepward_alert_sink order by name

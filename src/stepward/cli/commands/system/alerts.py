@@ -10,6 +10,8 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
+from stepward.client.sink_tests import answer_to_test
+from stepward.model.alert_routing import ReportedSink
 from stepward.model.records import Alert
 from stepward.views.alerts import message_of, subject_of
 from stepward.views.times import NOTHING, span
@@ -17,9 +19,13 @@ from stepward.views.times import NOTHING, span
 LIMIT = 100
 GREATEST = 2**63 - 1
 
+SEVERITY_STYLES = {"info": "dim", "warning": "yellow"}
+NO_SINKS = "No sinks: no Supervisor has led yet."
+SINK_COLUMNS = (Column(name="SINK"), Column(name="DELIVERS TO", least=16))
 ALERT_COLUMNS = (
     Column(name="NO", right=True),
     Column(name="AGE", right=True),
+    Column(name="SEVERITY"),
     Column(name="KIND"),
     Column(name="TASK", least=10, middle=True),
     Column(name="MESSAGE", least=16),
@@ -54,6 +60,42 @@ async def acknowledge(client: Client, numbers: tuple[int, ...]) -> None:
         raise Silent(FAILED)
 
 
+@alerts.command("sinks", epilog=keys(ReportedSink))
+@json_option
+@with_client
+async def sinks(client: Client, as_json: bool) -> None:
+    """List the sinks of the Supervisor that leads, and the alerts that each gets."""
+    found = await session_of(client).store.operators.alert_sinks()
+    if as_json:
+        print_json([plain(sink) for sink in found])
+        return
+    print_table(SINK_COLUMNS, [[Cell(sink.name), Cell(sink.description)] for sink in found], NO_SINKS)
+
+
+@alerts.command("test")
+@click.argument("name", metavar="SINK")
+@with_client
+async def test(client: Client, name: str) -> None:
+    """Send a test to one sink, and wait for its answer; the audit records the operator."""
+    session = session_of(client)
+    number = await session.store.operators.test_sink(name, session.actor)
+    if number is None:
+        known = ", ".join(sink.name for sink in await session.store.operators.alert_sinks())
+        complain(
+            f"sink {name}: expected one of the leading Supervisor's ({known or 'none'}), found none such; name one"
+        )
+        raise Silent(FAILED)
+    receipt = await answer_to_test(session.store, number)
+    if receipt is None:
+        complain(f"sink {name}: expected a Supervisor to deliver the test, found none that did; see `stepward check`")
+    elif receipt.raised_at is None:
+        complain(f"sink {name}: expected it to take the test, found: {receipt.error}; the Supervisor tries again")
+    else:
+        click.echo(f"sink {name}: took the test (alert {number})")
+        return
+    raise Silent(FAILED)
+
+
 async def _list(client: Client, *, everything: bool, limit: int, as_json: bool) -> None:
     found = await client.alerts(limit, open_only=not everything)
     if as_json:
@@ -71,6 +113,7 @@ def alert_row(alert: Alert, now: float) -> list[Cell]:
     return [
         Cell(str(alert.number), style),
         Cell(span(now - alert.at), "dim"),
+        Cell(str(alert.severity), style or SEVERITY_STYLES.get(str(alert.severity), "bold red")),
         Cell(alert.kind, style or "bold red"),
         Cell(subject_of(alert) or NOTHING, style),
         Cell(message_of(alert), style),

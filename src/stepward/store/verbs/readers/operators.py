@@ -31,6 +31,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.figures import gauges, overview
 from stepward.store.verbs.readers import retention
+from stepward.store.verbs.readers.alert_sinks import AlertSinkVerbs
 from stepward.store.verbs.readers.batches import BatchVerbs
 from stepward.store.verbs.readers.key_uses import KeyUseVerbs
 from stepward.store.verbs.readers.search import counted_tasks, found_tasks
@@ -38,7 +39,7 @@ from stepward.store.verbs.readers.search import counted_tasks, found_tasks
 DEAD_SHOWN_SECONDS = 3600.0
 
 
-class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs):
+class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSinkVerbs):
     """Implements ``OperatorStore``."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:
