@@ -158,6 +158,16 @@ async def test_guarded_acts_in_bulk_are_refused(
     assert (await client.task("order-1").status()).state is TaskState.PROCESSED
 
 
+async def test_the_reason_of_a_proposal_is_hidden_like_a_payload(
+    remote: httpx.AsyncClient, done: None, people: tuple[dict[str, str], dict[str, str]], minted: Minted
+) -> None:
+    await proposed(remote, people[0])
+    for path in ("proposals", "audit"):
+        shown = (await remote.get(f"{TASK}/{path}", headers=people[1])).text
+        hidden = (await remote.get(f"{TASK}/{path}", headers=await minted("viewer", f"eve-{path}"))).text
+        assert "the customer left" in shown and "the customer left" not in hidden, path
+
+
 def remote_as(remote: httpx.AsyncClient, headers: dict[str, str]) -> Any:
     """The caller in the name of a principal."""
 

@@ -13,6 +13,7 @@ from mcp import StdioServerParameters
 
 from stepward import App, Client, TaskHandle
 from stepward.client import session_of
+from tests.http.test_served import served
 
 from .conftest import Made, text_of
 
@@ -50,3 +51,13 @@ async def test_without_a_token_it_only_looks(app: App, failed: TaskHandle) -> No
         names = {tool.name for tool in (await assistant.list_tools()).tools}
         assert "show_task" in names and "undo_task" not in names
         assert "secret-4711" not in text_of(await assistant.call_tool("show_task", {"task_id": "order-1"}))
+
+
+async def test_a_console_elsewhere_is_asked_by_its_address(app: App, failed: TaskHandle, made: Made) -> None:
+    async with served(app) as (port, _), asyncio.timeout(120):
+        started = command(app, STEPWARD_TOKEN=await made("viewer"))
+        started.args = ["-m", "stepward", "mcp", "--url", f"http://127.0.0.1:{port}"]
+        async with Assistant(started) as assistant:
+            found: Any = (await assistant.call_tool("list_tasks", {"state": "error"})).structured_content
+            assert [task["id"] for task in found["tasks"]] == ["order-1"]
+            assert "undo_task" not in {tool.name for tool in (await assistant.list_tools()).tools}
