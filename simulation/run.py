@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from simulation.application import approvals, orders, workload
+from simulation.application import approvals, operations, orders
 from simulation.application.workload import ENOUGH
 from simulation.environment.fence import real_world_forbidden
 from simulation.environment.loop import BrokenOff, SimulationLoop, Stalled
 from simulation.environment.nemesis import Nemesis
 from simulation.environment.world import PROGRAMS, World
-from simulation.invariants.history import TaskRow, watched
+from simulation.invariants.history import watched
 from simulation.invariants.replays import Replays
 from simulation.invariants.verdict import SeedVerdict
+from simulation.invariants.watched_rows import TaskRow
 from simulation.people.people import People
 from simulation.people.queue_posters import Posting
 from simulation.people.repairs import Menders
@@ -94,7 +95,7 @@ def run_seed(
 
 
 def _run(world: World, loop: SimulationLoop, experiments: list[Experiment] | None) -> Result:
-    workload.enter(world)
+    operations.enter(world)
     orders.enter(world)
     approvals.enter(world)
     programs.enter(world)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simulation.application.workload import POLICIES, WORKFLOWS, booked, charge, note, post, send
-from simulation.invariants.history import Change, Mirror, StepRow, TaskRow
+from simulation.application.operations import booked, charge, note, post, send
+from simulation.application.workload import POLICIES, WORKFLOWS
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import StepRow, TaskRow
 from stepward.model.plan import Plan
 from stepward.workflow.definition import Workflow, step
 from stepward.workflow.pipeline.pipeline import Pipeline

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from simulation.application.workload import OPERATIONS, POLICIES, SIGNALS, WorkloadPlan
+from simulation.application.operations import OPERATIONS
+from simulation.application.workload import POLICIES, SIGNALS, WorkloadPlan
 
 MOST_STEPS = 12
 DEEPEST = 3

@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from simulation.application import workload
+from simulation.application import operations, workload
 from simulation.application.approvals import Approvers, desk
 from simulation.application.pipelines import PIPELINES
 from simulation.application.services import SimulatedService
@@ -105,7 +105,7 @@ class World:
         """Whether there are tasks whose ends are computed; one that is parked after few deaths would have another."""
         self.acts: dict[str, int] = {}
         """The numbers of what steps of programs did, by idempotency key."""
-        self.agents: Sequence[Agent] = [*workload.AGENTS, *[desk] * self.has_approvals, *[lab] * self.has_programs]
+        self.agents: Sequence[Agent] = [*operations.AGENTS, *[desk] * self.has_approvals, *[lab] * self.has_programs]
         self.deployed: dict[str, int] = {}
         """By name of a process, the deployment that it runs from its next start on, if not the right one."""
         self.flags: dict[str, bool] = {}
@@ -339,9 +339,9 @@ class KnownRegistry(Registry):
 def _registry(deployment: int, *, has_programs: bool) -> Registry:
     """What the processes of one deployment serve."""
     also = [PROGRAM, SETTLING] * has_programs
-    agents = [*workload.AGENTS, desk, *[lab] * has_programs]
-    operations = [operation for agent in agents for operation in agent.operations.values()]
-    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), *also], operations)
+    agents = [*operations.AGENTS, desk, *[lab] * has_programs]
+    served = [operation for agent in agents for operation in agent.operations.values()]
+    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), *also], served)
 
 
 CALM = faults.Rates()

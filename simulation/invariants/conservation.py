@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from simulation.application.orders import PREFIX, SimulatedOrder
-from simulation.invariants.history import Change, LetterRow, MessageRow, Mirror
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import LetterRow, MessageRow
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import data_of, decode_event
 

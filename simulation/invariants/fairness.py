@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from simulation.invariants.history import Act, Change, Mirror, TaskRow
+from simulation.invariants.history import Act, Change, Mirror
+from simulation.invariants.watched_rows import TaskRow
 
 FREE = frozenset({"pending", "undoing"})
 FairnessLine = tuple[int, str | None]

@@ -11,10 +11,11 @@ import msgspec
 from simulation.application.pipelines import PipelinePlans
 from simulation.invariants.conservation import Conservation
 from simulation.invariants.fairness import Fairness
-from simulation.invariants.history import Act, AuditRow, Change, InboxEntry, MessageRow, Mirror, StepRow, TaskRow
+from simulation.invariants.history import Act, Change, Mirror
 from simulation.invariants.signals import SignalConservation
 from simulation.invariants.standings import Standings
 from simulation.invariants.status_events import Tellings
+from simulation.invariants.watched_rows import AuditRow, InboxEntry, MessageRow, StepRow, TaskRow
 from simulation.trace import Trace
 from stepward.model.effects import POSSIBLY
 from stepward.model.states import STEP_MOVES, TASK_MOVES, StepState, TaskState

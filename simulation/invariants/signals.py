@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from simulation.invariants.history import Change, InboxEntry, Mirror, StepRow
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import InboxEntry, StepRow
 from stepward.model.records import InboxKind
 from stepward.model.states import TASK_ENDS, StepKind
 

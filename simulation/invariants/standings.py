@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from simulation.invariants.history import AgentRow, Change, Mirror, StepRow
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import AgentRow, StepRow
 from simulation.planted_bugs.planting import bug, put
 from simulation.trace import Trace
 from stepward.host import agent_capacity

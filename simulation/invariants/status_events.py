@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from simulation.invariants.history import Change, InboxEntry, LetterRow, MessageRow, Mirror, StepRow, TaskRow
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import InboxEntry, LetterRow, MessageRow, StepRow, TaskRow
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import decode_event
 from stepward.model.messages.status_events import OF_STATE, StatusEventType

@@ -6,8 +6,8 @@ import json
 
 from simulation.application.services import Account, SimulatedService
 from simulation.environment.world import World
-from simulation.invariants.history import StepRow, TaskRow
 from simulation.invariants.replays import Replays
+from simulation.invariants.watched_rows import StepRow, TaskRow
 from simulation.people.people import People
 from simulation.random_programs.programs import SETTLING_NAME
 from stepward.model.states import TASK_ENDS, StepKind, TaskState

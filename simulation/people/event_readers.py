@@ -9,8 +9,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from simulation.environment.process import APP, SimulatedProcess
-from simulation.invariants.history import Mirror, TaskRow
+from simulation.invariants.history import Mirror
 from simulation.invariants.status_events import Tellings
+from simulation.invariants.watched_rows import TaskRow
 from simulation.trace import Trace
 from stepward.client import StatusEvent
 from stepward.model.messages.status_events import OF_STATE

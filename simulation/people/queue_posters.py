@@ -12,7 +12,7 @@ from simulation.application.plans import Planner
 from simulation.environment.process import APP, SimulatedProcess
 from simulation.environment.world import World
 from simulation.invariants.conservation import message_id, order_of
-from simulation.invariants.history import LetterRow
+from simulation.invariants.watched_rows import LetterRow
 from stepward.errors import Refused, StoreError, TransportError
 from stepward.model.messages.requests import submission_queue
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from simulation.environment.world import PROGRAMS, World
-from simulation.invariants.history import StepRow, TaskRow
+from simulation.invariants.watched_rows import StepRow, TaskRow
 from stepward.client import session_of
 from stepward.errors import Refused, StoreError
 from stepward.model.states import StepState, TaskState

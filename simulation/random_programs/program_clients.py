@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from simulation.environment.world import PROGRAMS, World
-from simulation.invariants.history import TaskRow
+from simulation.invariants.watched_rows import TaskRow
 from simulation.people.people import People
 from simulation.random_programs.legal_ends import LegalEnd, end_of, settled, state_of
 from simulation.random_programs.programs import HALT, NAME, SETTLING_NAME, Program

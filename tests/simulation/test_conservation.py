@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simulation.invariants.conservation import Conservation
-from simulation.invariants.history import Change, LetterRow, MessageRow, Mirror, OrderRow
+from simulation.invariants.history import Change, Mirror
+from simulation.invariants.watched_rows import LetterRow, MessageRow, OrderRow
 
 QUEUE = "submissions.simulated.orders"
 BODY = b'{"specversion":"1.0","id":"queued-m","source":"/tests","type":"order","data":{}}'

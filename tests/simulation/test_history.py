@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import apsw
 import pytest
 
-from simulation.invariants.history import Act, Change, OrderRow, triggers, watched
+from simulation.invariants.history import Act, Change, triggers, watched
+from simulation.invariants.watched_rows import OrderRow
 from stepward.store.sqlite.engine.connection import Connection
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from simulation.invariants.history import Act, Change, Mirror, StepRow
+from simulation.invariants.history import Act, Change, Mirror
 from simulation.invariants.rules import Rules
+from simulation.invariants.watched_rows import StepRow
 from simulation.trace import Trace
 
 STEP = StepRow._make([None] * len(StepRow._fields))._replace(task="t", run=1, key="booked/1", attempt=2, generation=1)

@@ -10,8 +10,9 @@ from simulation.application.approvals import AGENT
 from simulation.environment.faults import Rates
 from simulation.environment.loop import SimulationLoop
 from simulation.environment.messages import Network
-from simulation.invariants.history import Change, Mirror, StepRow, TaskRow
+from simulation.invariants.history import Change, Mirror
 from simulation.invariants.rules import Rules
+from simulation.invariants.watched_rows import StepRow, TaskRow
 from simulation.trace import Trace
 from stepward.model.messages.requests import Request, idempotency_key, reply_queue
 

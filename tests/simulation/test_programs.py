@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulation.invariants.history import TaskRow
+from simulation.invariants.watched_rows import TaskRow
 from simulation.random_programs.legal_ends import end_of
 from simulation.random_programs.program_clients import Experiment, _differences
 from simulation.random_programs.programs import SETTLING_NAME, Program

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.invariants.history import Change, InboxEntry, Mirror, StepRow, TaskRow
+from simulation.invariants.history import Change, Mirror
 from simulation.invariants.signals import SignalConservation
+from simulation.invariants.watched_rows import InboxEntry, StepRow, TaskRow
 
 FIRST = InboxEntry(1, "t", "signal", "go", b"1")
 SECOND = InboxEntry(2, "t", "signal", "go", b"2")

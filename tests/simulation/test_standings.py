@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.invariants.history import AgentRow, Change, Mirror
+from simulation.invariants.history import Change, Mirror
 from simulation.invariants.standings import Standings
+from simulation.invariants.watched_rows import AgentRow
 from simulation.trace import Trace
 
 CLOSED = AgentRow("pay", None, None, None, None)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.invariants.history import Act, Change, Mirror, StepRow, TaskRow
+from simulation.invariants.history import Act, Change, Mirror
 from simulation.invariants.rules import Rules
+from simulation.invariants.watched_rows import StepRow, TaskRow
 from simulation.trace import Trace
 
 TASK = TaskRow._make([None] * len(TaskRow._fields))._replace(uid="t", id="task", run=1, undo_to="undone")
