@@ -26,7 +26,7 @@ async def verified(store: OperatorStore, anchors: Iterable[AuditHead], archive: 
     else:
         # The acts are read after the store, whose beginning they must reach, and the heads before: none is newer.
         chain = await _intact(store, {*anchors, *archived_heads(archive)})
-        where = f"and those up to number {{}} in the archive, {_followed_archive(archive, chain.archived):,}"
+        where = f"and those up to number {{}} in the archive, {_followed_archive(archive, chain):,}"
     told = "" if chain.archived is None else ", " + where.format(chain.archived.number)
     return f"The audit is whole: {chain.count:,} acts{told}."
 
@@ -56,9 +56,10 @@ async def _is_pruned(store: OperatorStore, chain: Verification) -> bool:
     return bool(acts) and chain.first is not None and acts[0].audit.number > chain.first.audit.number
 
 
-def _followed_archive(folder: Path, end: AuditHead | None) -> int:
-    """How many acts the archive has, of an intact chain from the very first act to ``end`` at least."""
-    chain = Verification([] if end is None else [end], from_first=True)
+def _followed_archive(folder: Path, rest: Verification) -> int:
+    """How many acts the archive has, of an intact chain from the very first act to the beginning of ``rest``."""
+    ends = [] if rest.archived is None else [rest.archived]
+    chain = Verification(ends, from_first=True, erased=rest.named)
     for act in archived_acts(folder):
         chain.add(act)
     chain.ended()

@@ -57,10 +57,13 @@ class Verification:
     """Follows the chain, act after act, and notes where it is broken.
 
     The first act must follow from the newest act that was archived, as the newest ``prune`` tells; with ``from_first``
-    it must be the first of all. Each of ``heads`` must be among the acts, or have been archived.
+    it must be the first of all. Each of ``heads`` must be among the acts, or have been archived. An act whose details
+    were erased must be named by an act that records that, here or among ``erased``, with its hash and what is left.
     """
 
-    def __init__(self, heads: Iterable[AuditHead] = (), *, from_first: bool = False) -> None:
+    def __init__(
+        self, heads: Iterable[AuditHead] = (), *, from_first: bool = False, erased: Iterable[ErasedAct] = ()
+    ) -> None:
         self.count = 0
         self.first: AuditedAct | None = None
         self.breaks: list[ChainBreak] = []
@@ -68,8 +71,10 @@ class Verification:
         self._wanted = set(heads)
         self._pruned: Pruned | None = None
         self._last: AuditHead = AuditHead(0, FIRST_HASH)
-        self._erased: dict[int, tuple[ErasedAct, ChainBreak]] = {}
-        """Acts without their details, until the act that records the erasure confirms each."""
+        self.named: set[ErasedAct] = set(erased)
+        """Acts whose details were erased, as the acts that record that name them."""
+        self._erased: dict[ErasedAct, ChainBreak] = {}
+        """Acts without their details, as they are."""
 
     def add(self, act: AuditedAct) -> None:
         """The next act."""
@@ -78,9 +83,9 @@ class Verification:
         elif not _follows(act, self._last.hash):
             self.breaks.append(ChainBreak(act.audit.number, self._last.number))
         if act.audit.details == MARK:
-            self._erased[act.audit.number] = erased_act(act), ChainBreak(act.audit.number, self._last.number)
+            self._erased[erased_act(act)] = ChainBreak(act.audit.number, self._last.number)
         if act.audit.act == DELETED:
-            self._confirm(act.audit)
+            self.named.update(_erased(act.audit))
         self._last = AuditHead(act.audit.number, act.hash)
         self._wanted.discard(self._last)
         self.count += 1
@@ -104,14 +109,10 @@ class Verification:
         archived = self.archived or AuditHead(0, FIRST_HASH)
         if self.first is not None and not _follows(self.first, archived.hash):
             self.breaks.insert(0, ChainBreak(self.first.audit.number, archived.number))
-        unconfirmed = [place for _, place in self._erased.values()]
-        return sorted([*self.breaks, *unconfirmed])
-
-    def _confirm(self, deletion: Audit) -> None:
-        """Compares the acts that a deletion names with what is left of them."""
-        for named in _erased(deletion):
-            if self._erased.get(named.number, (None,))[0] == named:
-                del self._erased[named.number]
+        self.breaks += [place for left, place in self._erased.items() if left not in self.named]
+        self.breaks.sort()
+        self._erased.clear()
+        return self.breaks
 
     def missing(self) -> list[AuditHead]:
         """The heads that are neither among the acts nor among those archived: they were removed, or written anew."""
