@@ -27,12 +27,10 @@ from stepward.store.verbs.connection import VerbConnection, VerbRow
 CANDIDATES = 5_000
 """Most candidates that one read examines."""
 LOOKS = 3
-COUNT_LOOKS = 2
+COUNT_LOOKS = 1
 """Reads of candidates before a count becomes an estimate."""
 SMALL = 2_000
 """A source with fewer candidates is read whole."""
-EXACT = 10_000
-"""Fewer tasks than this are counted exactly."""
 
 
 class SearchLook(NamedTuple):
@@ -67,9 +65,7 @@ async def counted_tasks(connection: VerbConnection, dialect: SearchDialect, cond
     for _ in range(COUNT_LOOKS):
         ((found,),) = await _rows(connection, remaining.counted(CANDIDATES))
         number += found
-        last = None if number >= EXACT else await _last(connection, remaining)
-        if number >= EXACT:
-            break
+        last = await _last(connection, remaining)
         if last is None:
             return TaskCount(number, is_exact=True)
         remaining = remaining.beginning_after(last)
