@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from stepward import Queues
+from stepward.store.contract import BATCH_ENDS
 from tests.encryption.shop import CANARY, KEYS, QUEUE, application, carry, until
+from tests.until import until as until_so
 
 
 def files_with(folder: Path, text: str) -> list[str]:
@@ -44,6 +46,18 @@ async def test_the_canary_is_in_no_file_of_a_store(
     assert files_with(tmp_path, CANARY) == []
     assert "task.error" in caplog.text
     assert CANARY not in caplog.text
+
+
+async def test_the_arguments_that_a_batch_gives_are_in_no_file(tmp_path: Path) -> None:
+    app = application(f"sqlite:///{tmp_path / 'shop.db'}", encryption=KEYS)
+    async with app.running(), app.client() as client:
+        await carry(client)
+        found = await client.batches.preview("resubmit", "state = 'error'", input=[f"edited {CANARY}"], doubt="undo")
+        batch = await client.batches.start(found, rate=500)
+        done = await until_so(lambda: client.batches.get(batch.id), lambda now: now.state in BATCH_ENDS)
+        assert CANARY in str(done.parameters.input)
+        assert done.done + done.refused == found.count.number > 0
+        assert files_with(tmp_path, CANARY) == []
 
 
 async def test_without_encryption_the_same_search_finds_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
