@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from stepward.client import Options
 from stepward.client.submitting import validation
@@ -16,7 +17,11 @@ from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
 from stepward.model.tracing import current_traceparent, linked
 from stepward.payload import check_size, decode, encode
+from stepward.sealed import PayloadCodec
 from stepward.workflow.definition import Workflow
+
+ENTRY_PLACE = "outbox.entry"
+"""The place that an encrypted row is bound to, beside its id."""
 
 
 class OutboxEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -106,6 +111,13 @@ def read(row: OutboxRow, *, limit: int) -> OutboxEntry:
     check_size(row.body, what, limit=limit)
     entry: OutboxEntry = decode(row.body, what, OutboxEntry)
     return entry
+
+
+def opened(row: OutboxRow, codec: PayloadCodec | None) -> OutboxRow:
+    """The row with its body decrypted; one that cannot be is refused when it is read."""
+    if codec is None or row.body is None or not row.is_text:
+        return row
+    return replace(row, body=codec.open(row.body, row.id.decode(errors="replace"), ENTRY_PLACE))
 
 
 def asked_by(row: OutboxRow) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -12,9 +13,10 @@ from stepward.client import Options
 from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.durations import Duration
+from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused, StepwardError
 from stepward.model.tasks.attributes import AttributeValue
-from stepward.outbox.entry import written
+from stepward.outbox.entry import ENTRY_PLACE, written
 from stepward.outbox.tables import PUT, TABLE
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.drivers import (
@@ -46,10 +48,21 @@ IN_AUTOCOMMIT = (
 class OutboxRows:
     """Makes the rows of one application's outbox."""
 
-    def __init__(self, app: str, payload_bytes: int) -> None:
+    def __init__(self, app: str, payload_bytes: int, encryption: Encryption | None) -> None:
         self._app = validation.app_name(app)
+        self._codec = codec_of(app, encryption)
         self._limit = payload_bytes
         self._environment = Environment()
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether the key that encrypts rows is here, if one does."""
+        return self._codec is None or self._codec.has_key(self._codec.current or "")
+
+    async def load_keys(self) -> None:
+        """Fetches the key that encrypts rows, where a key service has it and it is not here yet."""
+        if self._codec is not None:
+            await self._codec.load()
 
     def ask(
         self,
@@ -62,6 +75,8 @@ class OutboxRows:
         """The task's id, and the statement that writes its row."""
         body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
         chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
+        if self._codec is not None:
+            body = self._codec.seal(body, chosen, ENTRY_PLACE)
         given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
         return chosen, Ask(PUT[caller.database], given)
 
@@ -69,8 +84,8 @@ class OutboxRows:
 class Outbox:
     """The outbox of an application, in the database of the given connections; ``app.relay`` carries it."""
 
-    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._rows = OutboxRows(app, payload_bytes)
+    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES, encryption: Encryption | None = None) -> None:
+        self._rows = OutboxRows(app, payload_bytes, encryption)
 
     async def put(
         self,
@@ -102,6 +117,7 @@ class Outbox:
             fairness_key=fairness_key,
         )
         caller = _recognised(connection)
+        await self._rows.load_keys()
         chosen, ask = self._rows.ask(caller, workflow, args, kwargs, options)
         await converse(caller, _put(caller, ask))
         return chosen
@@ -110,8 +126,8 @@ class Outbox:
 class SyncOutbox:
     """``Outbox`` for blocking connections; everything runs in the calling thread."""
 
-    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES) -> None:
-        self._rows = OutboxRows(app, payload_bytes)
+    def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES, encryption: Encryption | None = None) -> None:
+        self._rows = OutboxRows(app, payload_bytes, encryption)
 
     def put(
         self,
@@ -148,6 +164,8 @@ class SyncOutbox:
                 f"connection: expected one that blocks, found {name_of(connection)}, whose answers are awaited; use "
                 "Outbox with it"
             )
+        if not self._rows.has_keys:
+            asyncio.run(self._rows.load_keys())
         chosen, ask = self._rows.ask(caller, workflow, args, kwargs, options)
         converse_blocking(caller, _put(caller, ask))
         return chosen

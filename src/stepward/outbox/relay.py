@@ -15,12 +15,13 @@ from stepward.errors import Refused, StoreError, UnknownWorkflow
 from stepward.events import Observers
 from stepward.model.messages.status_events import KEPT_SECONDS, refused_event
 from stepward.model.records import Task
-from stepward.outbox.entry import OutboxRow, asked_by, read
+from stepward.outbox.entry import OutboxRow, asked_by, opened, read
 from stepward.outbox.opening import source_of
 from stepward.outbox.source import OutboxBatch
 from stepward.outbox.unknown_workflows import UnknownWorkflows
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Submitted
+from stepward.store.sealing.row_codec import sealed_event
 
 BATCH = 100
 REASON_LENGTH = 1000
@@ -42,7 +43,10 @@ class Relay:
         payload_bytes: int = PAYLOAD_BYTES,
     ) -> None:
         self._session = session_of(client)
-        self._source = source_of(address, self._session.app, payload_bytes)
+        self._codec = self._session.codec
+        # Encrypted rows are larger than what is in them.
+        most = payload_bytes if self._codec is None else 2 * payload_bytes
+        self._source = source_of(address, self._session.app, most)
         environment = environment or Environment()
         self._failpoint = environment.failpoint
         self._clock = environment.clock.boot
@@ -87,6 +91,7 @@ class Relay:
 
     async def _submit(self, batch: OutboxBatch) -> None:
         prepared: dict[int, Prepared] = {}
+        batch.rows = [opened(row, self._codec) for row in batch.rows]
         for row in batch.rows:
             try:
                 prepared[row.number] = await self._prepared(row)
@@ -117,6 +122,8 @@ class Relay:
         event = refused_event(asked_by(row), self._session.app, reason, store.now())
         if event is not None:
             queue, body = event
+            if self._codec is not None:
+                body = sealed_event(self._codec, body)
             await store.messages.put(queue, [(body, store.now() + KEPT_SECONDS)])
         batch.aside.append((row.number, reason))
 
