@@ -7,7 +7,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "security.md"
-IN_REACH = {"1", "2", "3", "4", "5", "9", "10", "13", "14", "15", "18", "19", "20", "22", "23", "24", "25"}
+IN_REACH = {"1", "2", "3", "4", "5", "9", "10", "13", "14", "15", "16", "17", "18", "19", "20", "22", "23", "24", "25"}
 
 
 def rows() -> dict[str, list[str]]:

@@ -95,13 +95,14 @@ async def test_a_service_learns_how_urgent_an_alert_is(kind: str, news: AlertNew
     assert json.loads(got.body)["type"] == said
 
 
-async def test_an_alert_that_the_service_refuses_is_refused_without_its_url() -> None:
+async def test_an_alert_that_the_service_refuses_is_refused_without_its_url(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     async with receiving() as receiver:
         receiver.answer = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n"
         sink = AppriseSink(f"json://user:canary@127.0.0.1:{receiver.port}/canary")
         with pytest.raises(AlertRefused, match=r"^apprise json://…: expected it to take the message") as refused:
             await sink.deliver(ALERT, AlertNews.RAISED)
-    assert "canary" not in str(refused.value) + sink.description
+    assert "canary" not in str(refused.value) + sink.description + caplog.text
 
 
 def test_a_url_that_apprise_does_not_know_is_refused_without_being_shown() -> None:
