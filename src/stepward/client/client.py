@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
+from sys import modules
 from typing import Any, Unpack
 
 from stepward.client import schedules
@@ -23,7 +24,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
-from stepward.model.tracing import producing
+from stepward.model.tracing import API, UNTRACED, producing
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount, Transaction
@@ -89,7 +90,7 @@ class Client:
         )
         validation.usable("client.submit()", self._session.missing)
         submissions = self._session.submissions
-        with producing(f"submit {validation.workflow_name(workflow)}"):
+        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
             prepared = await submissions.prepared(workflow, args, kwargs, options)
             submitted = await submissions.write(prepared, transaction)
             return handles(self._session, submitted, prepared.known)[0]
@@ -109,7 +110,7 @@ class Client:
         """
         validation.usable("client.submit_many()", self._session.missing)
         submissions = self._session.submissions
-        with producing(f"submit {validation.workflow_name(workflow)}"):
+        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
             prepared = await submissions.prepared_many(workflow, arguments, ids, Options(**options))
             submitted = await submissions.write_many(prepared, transaction, at_once=ids is not None)
             return handles(self._session, submitted, prepared.known)

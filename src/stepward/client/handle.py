@@ -7,6 +7,7 @@ import getpass
 import typing
 from collections.abc import Sequence
 from datetime import datetime
+from sys import modules
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from stepward.model import failures
 from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
-from stepward.model.tracing import lead_to
+from stepward.model.tracing import API, lead_to
 from stepward.payload import decode, encode
 from stepward.store.contract import Directive, Doubt, Later, Store, Submitted
 from stepward.workflow.definition import Workflow
@@ -238,7 +239,8 @@ class TaskHandle(Generic[R]):
 
 def handles(client: HandleClient, submitted: Sequence[Submitted], known: KnownWorkflow) -> list[TaskHandle[Any]]:
     """A handle on each task of that workflow that was submitted."""
-    lead_to(each.uid for each in submitted)
+    if API in modules:
+        lead_to(each.uid for each in submitted)
     result = known.signature.result_type if isinstance(known, Workflow) else Any
     return [TaskHandle(client, each.id, each.uid, result) for each in submitted]
 

@@ -24,6 +24,7 @@ TRACEPARENT = "traceparent"
 """The attribute of a task, and of a message, that holds the span of its submission."""
 W3C = re.compile(r"00-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})")
 API = "opentelemetry.trace"
+"""The module that an application has imported if it traces; where it has not, submissions ask nothing of this one."""
 TRACER = "stepward"
 SAMPLED = 1
 MOST_LINKS = 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
+from sys import modules
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from stepward.events import Hints
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
-from stepward.model.tracing import current_traceparent, linked
+from stepward.model.tracing import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -191,7 +192,7 @@ class Preparation:
     ) -> list[Task]:
         now = self._store.now()
         deadline = validation.deadline(options.complete_by, known.complete_seconds, now)
-        attributes = linked(options.attributes, current_traceparent())
+        attributes = linked(options.attributes, current_traceparent()) if API in modules else options.attributes
         alike: dict[str, Any] = {
             "workflow": known.name,
             "version": known.version,
