@@ -196,7 +196,7 @@ SHOWN: dict[str, Columns] = {
         ("client.steps", "directives.steps", "completions.step", "scheduler.steps", "unowned_steps.steps"), STEP
     ),
     "scheduler.inbox": INBOX,
-    **_for_each(("client.alerts", "client.open_alerts", "alerts.undelivered"), ALERT),
+    **_for_each(("client.alerts", "client.open_alerts", "alerts.undelivered", "alerts.open_of"), ALERT),
     **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
     **_for_each(("recurring.listed", "recurring.due", "recurring.named"), SCHEDULE),
