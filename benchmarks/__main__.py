@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
     if asked.store == "postgresql" and is_compared and not Path(DBOS[0]).exists():
         return _refuse("DBOS", DBOS[0], "none; run make bench STORE=postgresql once")
     results = {name: _in_fresh_process(asked.store, name) for name in asked.names or catalogue.measures}
-    found = versions(asked.store)
+    found = versions(asked.store, is_compared=is_compared)
     catalogue.results.parent.mkdir(exist_ok=True)
     catalogue.results.write_text(json.dumps({"versions": found, **results}, indent=2) + "\n")
     reached = show(catalogue.title, results, catalogue.targets)
