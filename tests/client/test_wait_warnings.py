@@ -33,7 +33,7 @@ async def order(card: str) -> str:
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> App:
-    for name in ("FIRST_LOOK_SECONDS", "CONFIRM_SECONDS", "LONGEST_PAUSE_SECONDS"):
+    for name in ("FIRST_LOOK_SECONDS", "CONFIRM_SECONDS"):
         monkeypatch.setattr(wait_warnings, name, 0.01)
     address = f"sqlite:///{tmp_path}/shop.db"
     return App("shop", workflows=[order], agents=[pay], store=address, transport="store", lease="1s")

@@ -14,7 +14,6 @@ FIRST_LOOK_SECONDS = 3.0
 """Seconds of a wait before the first look; each following pause is twice as long."""
 CONFIRM_SECONDS = 2.0
 """Seconds until a second look confirms what the first one found: a restart or a takeover warns of nothing."""
-LONGEST_PAUSE_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 """Most seconds of a look."""
 MOST_LOOKS = 4
@@ -49,7 +48,7 @@ class WaitWarning:
         self._timer = asyncio.get_running_loop().call_later(seconds, self._due)
 
     def _wait_longer(self) -> None:
-        self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+        self._pause *= 2
         self._wait(self._pause)
 
     def _due(self) -> None:
