@@ -125,7 +125,8 @@ async def test_a_consumer_with_messages_gets_more_as_soon_as_it_has_room(transpo
         await transport.publish(QUEUE, [request(task)])
     async with asyncio.timeout(pace.lease * 2):
         taken = [tasks(await transport.take(QUEUE, 1, pace.lease * 20)) for _ in "abcd"]
-    assert taken == [["a"], ["b"], ["c"], ["d"]]
+    # A broker may deliver what a consumer had no room for behind what came later.
+    assert sorted(taken) == [["a"], ["b"], ["c"], ["d"]]
 
 
 async def test_a_delivery_carries_the_end_of_its_lease(transport: Transport, pace: Pace) -> None:
