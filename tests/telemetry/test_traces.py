@@ -15,6 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 
 from stepward import (
     Accepted,
@@ -96,10 +97,20 @@ class CurrentExporter(SpanProcessor):
 exporter = CurrentExporter()
 
 
+class WhileExported(Sampler):
+    """Samples nothing once the test is over: later tests in this process run untraced."""
+
+    def should_sample(self, *args: Any, **kwargs: Any) -> SamplingResult:
+        return SamplingResult(Decision.DROP if exporter.target is None else Decision.RECORD_AND_SAMPLE)
+
+    def get_description(self) -> str:
+        return "while a test exports"
+
+
 @pytest.fixture(scope="module")
 def provider() -> TracerProvider:
     """An application that traces with OpenTelemetry's SDK."""
-    provider = TracerProvider(resource=Resource({"service.name": "front"}))
+    provider = TracerProvider(sampler=WhileExported(), resource=Resource({"service.name": "front"}))
     provider.add_span_processor(exporter)
     trace.set_tracer_provider(provider)
     return provider
