@@ -65,6 +65,7 @@ def test_running_tasks_whose_code_is_gone_are_reported(store: Path, stepward: St
     result = stepward("replay", changed(store.parent, "dropped"))
     assert result.exit_code == 1
     assert "expected workflow approval in version 1, found no workflow of that name; keep its code" in result.stdout
+    assert result.stdout.endswith("✗ 2 of 7 tasks would stop: see docs/changing-code.md.\n")
 
 
 def test_a_filter_chooses_the_histories(store: Path, stepward: Stepward) -> None:

@@ -36,8 +36,10 @@ class ReplayReport:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
+        self.seen = 0
+        """How many histories were given, those without code among them."""
         self.replayed: Counter[tuple[str, str]] = Counter()
-        """How many histories of each workflow and version."""
+        """How many histories of each workflow and version were replayed."""
         self._findings: dict[tuple[str, str, str], Finding] = {}
 
     @property
@@ -52,6 +54,7 @@ class ReplayReport:
 
     def add(self, task: Task, steps: Iterable[Step]) -> None:
         """Replay one history."""
+        self.seen += 1
         workflow = self._registry.workflows.get((task.workflow, task.version))
         if workflow is None:
             self._note(task, Difference(self._no_code(task), "no code", stops=task.state not in ENDED))

@@ -69,7 +69,7 @@ async def _replay_stored(
     async with operator_client(settings) as client:
         async for task, steps in stored(client, where, workflow):
             report.add(task, steps)
-            if report.replayed.total() == limit:
+            if report.seen == limit:
                 return
 
 
@@ -87,15 +87,16 @@ def _print(report: ReplayReport) -> None:
         style = "red" if found.stops else "yellow"
         console.print(Text(f"{'✗' if found.stops else '!'} {_heading(found)}", style=style), soft_wrap=True)
         console.print(Text(f"  {clean(found.message)}"), soft_wrap=True)
-    total = report.replayed.total()
     stopped = sum(found.number for found in report.findings if found.stops)
     if stopped:
         console.print(
-            Text(f"✗ {stopped:,} of {_tasks(total)} would stop: see docs/changing-code.md.", style="red"),
+            Text(f"✗ {stopped:,} of {_tasks(report.seen)} would stop: see docs/changing-code.md.", style="red"),
             soft_wrap=True,
         )
     else:
-        console.print(Text(f"✓ {_tasks(total)} replayed; the code fits them.", style="green"), soft_wrap=True)
+        console.print(
+            Text(f"✓ {_tasks(report.replayed.total())} replayed; the code fits them.", style="green"), soft_wrap=True
+        )
 
 
 def _heading(found: Finding) -> str:
