@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from stepward.model.states import TaskState
+from stepward.supervisor.early_warnings.words import KINDS as EARLY_WARNINGS
 from torture.application.application import SCHEDULE
 from torture.application.task_kinds import KINDS
 from torture.books import Records
@@ -22,7 +23,10 @@ login fills no queue."""
 
 
 def ends(books: Records) -> Iterator[str]:
-    """No task lost, invented or left over; alerts where they are due and nowhere else."""
+    """No task lost, invented or left over; alerts where they are due and nowhere else.
+
+    Processes that are paused, ended and cut off renew late: early warnings are due at any time.
+    """
     yield from _roots(books)
     for task in books.tasks:
         kind = KINDS[task.workflow]
@@ -66,7 +70,7 @@ def _alerts(books: Records) -> Iterator[str]:
     for alert in books.alerts:
         late = alert.kind == "late_effect_after_undo" and alert.task in taken_back
         refused = alert.kind in REFUSED and books.intrusions
-        if alert.kind != "task_error" and not late and not refused:
+        if alert.kind not in {"task_error", *EARLY_WARNINGS} and not late and not refused:
             yield f"alert that no fault explains: {alert.kind}: {alert.message}"
 
 
