@@ -9,7 +9,7 @@ import pytest
 
 from stepward import App, running
 from stepward.events import Event
-from stepward.host import running_actors
+from stepward.host.actors import running_actors
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.transport.memory.memory_transport import MemoryTransport
 

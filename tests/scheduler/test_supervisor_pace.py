@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepward.host.supervisor_pace import SupervisorPace
+from stepward.host.actors.supervisor_pace import SupervisorPace
 from tests.scheduler.world import VirtualClock, World
 
 

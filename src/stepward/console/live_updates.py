@@ -14,8 +14,8 @@ from litestar.response import ServerSentEvent, ServerSentEventMessage
 from stepward.errors import StepwardError
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.etags import etag_of
+from stepward.http.access.scopes.scoped_client import ScopedClient
+from stepward.http.api.tasks.etags import etag_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.streaming.looks import looks
 from stepward.http.streaming.slots import StreamSlots

@@ -15,7 +15,7 @@ from stepward.console.form_tokens import FormGuard
 from stepward.console.rendering import rendered
 from stepward.console.template_filters import count
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.store.contract import Overview
 
 PageRequest = Request[Any, Any, Any]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
-from stepward.host.agents import AgentActors
+from stepward.host.actors.agents import AgentActors
 from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE
 from stepward.model.agents import AgentHealth, AgentStanding

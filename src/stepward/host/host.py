@@ -6,8 +6,13 @@ import asyncio
 from functools import partial
 
 from stepward.clock import SystemClock
+from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.running_actors import RunningActors
+from stepward.host.actors.scheduler_actor import SchedulerActor
+from stepward.host.actors.submissions import keep, submitter
+from stepward.host.actors.supervisor_actor import SupervisorActor
+from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.agent_capacity import AgentCapacity
-from stepward.host.agents import AgentActors
 from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
 from stepward.host.queues.lost_requests import LostRequests
@@ -18,11 +23,6 @@ from stepward.host.queues.remote_agents import RemoteAgents
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.host.queues.unserved_queues import UnservedQueues
 from stepward.host.readiness import Readiness
-from stepward.host.running_actors import RunningActors
-from stepward.host.scheduler_actor import SchedulerActor
-from stepward.host.submissions import keep, submitter
-from stepward.host.supervisor_actor import SupervisorActor
-from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.watchdog.hang_counts import Hangs
 from stepward.host.watchdog.watchdog import Watchdog
 from stepward.model.agents import Report

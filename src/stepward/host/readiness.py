@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepward.host.agents import AgentActors
+from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.scheduler_actor import SchedulerActor
+from stepward.host.actors.supervisor_actor import SupervisorActor
 from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
-from stepward.host.scheduler_actor import SchedulerActor
-from stepward.host.supervisor_actor import SupervisorActor
 from stepward.model.records import Role
 
 

@@ -18,12 +18,12 @@ from stepward.http.access.authentication import Credentials
 from stepward.http.access.choke_point import ChokePoint, authorize
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.access.two_person import ActProposed
 from stepward.http.api.openapi_document import describe_problems, openapi
-from stepward.http.api.proposals import proposed
 from stepward.http.api.routes import API_ROUTES
-from stepward.http.api.task_paths import API
+from stepward.http.api.tasks.proposals import proposed
+from stepward.http.api.tasks.task_paths import API
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.metrics import Scrapes, metrics

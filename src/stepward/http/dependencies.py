@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar.di import NamedDependency
 
 from stepward.http.access.principals import Principal
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 
 RequestClient = NamedDependency[ScopedClient]
 """The client that acts in the principal's name; the parameter is called ``client``."""

@@ -13,7 +13,7 @@ from stepward.console.acts.form import SentForm, sent_form
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
 from stepward.errors import InvalidArguments, Refused
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_batches import ScopedBatches
+from stepward.http.access.scopes.scoped_batches import ScopedBatches
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal

@@ -12,9 +12,9 @@ from stepward.console.acts.form import STALE, SentForm, sent_form
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.errors import InvalidArguments, Refused, TaskChanged
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.access.two_person import ActProposed
-from stepward.http.api.etags import version_of
+from stepward.http.api.tasks.etags import version_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive

@@ -11,7 +11,7 @@ from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 

@@ -11,8 +11,8 @@ from stepward.console.page_frame import PageRequest, SharedConsole, root_of
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.access.two_person import PROPOSE, ActProposed
-from stepward.http.api.proposals import rule_of
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.proposals import rule_of
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.page_addresses import task_href
 

@@ -16,11 +16,11 @@ from stepward.console.timeline.axis import axis_of
 from stepward.console.timeline.drawing import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.access.two_person import Proposal
-from stepward.http.api.diagnosis import hidden_cause
-from stepward.http.api.etags import version_of
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.diagnosis import hidden_cause
+from stepward.http.api.tasks.etags import version_of
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.effects import child_id
 from stepward.model.plan import Plan

@@ -13,7 +13,7 @@ from stepward.client import TaskStatus
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
 from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import FoundPage
+from stepward.http.access.scopes.scoped_client import FoundPage
 from stepward.http.dependencies import RequestClient
 from stepward.model.page_addresses import task_href
 from stepward.views.tasks import note_of

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from stepward.client import session_of
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import (
     AlertResource,
@@ -20,7 +20,7 @@ from stepward.http.api.resources import (
     SinkResource,
     resource,
 )
-from stepward.http.api.tasks import LIMIT, MOST, Limit
+from stepward.http.api.tasks.task_reads import LIMIT, MOST, Limit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter

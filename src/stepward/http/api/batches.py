@@ -15,7 +15,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import resource
-from stepward.http.api.tasks import LIMIT, Limit
+from stepward.http.api.tasks.task_reads import LIMIT, Limit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchRefusal, BatchState, BatchVerb, Doubt, Later

@@ -11,7 +11,7 @@ from litestar.routes import BaseRoute
 from litestar.types import ControllerRouterHandler
 
 from stepward.http.access.permissions import Permission
-from stepward.http.api.task_paths import API
+from stepward.http.api.tasks.task_paths import API
 from stepward.http.problems import PROBLEM_JSON
 
 DOCUMENT = "/openapi.json"

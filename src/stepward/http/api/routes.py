@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import (
-    alerts,
-    batches,
-    completions,
-    diagnosis,
-    proposals,
-    schedules,
-    streams,
-    submissions,
-    system,
-    task_acts,
-    tasks,
-)
+from stepward.http.api import alerts, batches, completions, schedules, system
+from stepward.http.api.tasks import diagnosis, proposals, streams, submissions, task_acts, task_reads
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
-    tasks.list_tasks,
+    task_reads.list_tasks,
     submissions.submit_task,
-    tasks.show_task,
-    tasks.list_steps,
-    tasks.list_acts,
-    tasks.show_history,
+    task_reads.show_task,
+    task_reads.list_steps,
+    task_reads.list_acts,
+    task_reads.show_history,
     diagnosis.diagnose_task,
     streams.follow_task,
     streams.follow_tasks,

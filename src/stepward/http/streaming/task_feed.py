@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ChangesPlace

@@ -11,11 +11,11 @@ from msgspec import UNSET, Struct, UnsetType
 from stepward.client import UNSET as NOT_GIVEN
 from stepward.client import RepairPreview, TaskHandle
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.etags import versions_in
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.etags import versions_in
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.store.contract import Doubt, Later

@@ -11,10 +11,10 @@ from litestar.params import PathParameter
 from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.access.two_person import ActProposed, Proposal, TwoPersonRule
-from stepward.http.api.task_acts import ActResult
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.task_acts import ActResult
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 

@@ -15,10 +15,10 @@ from stepward.client import TaskStatus
 from stepward.errors import StepwardError
 from stepward.http.access.authentication import Credentials
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.etags import etag_of
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.resources import TaskResource, resource
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.etags import etag_of
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.http.streaming.looks import looks

@@ -19,9 +19,15 @@ from stepward.client.task_pages import NEWEST, condition_of, search_of
 from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.events import Hints
 from stepward.http.access.access_audit import AccessAudit
-from stepward.http.access.payload_hiding import hidden_alert, hidden_audit, hidden_schedule, hidden_status, hidden_step
 from stepward.http.access.principals import Principal
-from stepward.http.access.scoped_batches import ScopedBatches
+from stepward.http.access.scopes.payload_hiding import (
+    hidden_alert,
+    hidden_audit,
+    hidden_schedule,
+    hidden_status,
+    hidden_step,
+)
+from stepward.http.access.scopes.scoped_batches import ScopedBatches
 from stepward.http.access.two_person import TwoPersonRule
 from stepward.http.problems import HttpRefusal
 from stepward.model.messages.tokens import KEY_BYTES, read_token

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from stepward.client import TaskStatus, session_of
 from stepward.http.access.permissions import Permission
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.views.actions.choices import Choice

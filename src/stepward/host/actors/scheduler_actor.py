@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from stepward.errors import CommitUnknown, InstanceFenced, StoreError, StoreUnusable
+from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.agent_capacity import AgentCapacity
 from stepward.host.assembly import Parts
 from stepward.host.leases import InstanceLeases
 from stepward.host.queues.reply_rerouting import ReplyRerouting
-from stepward.host.supervisor_pace import SupervisorPace
 from stepward.host.workflow_digests import digests_of
 from stepward.model.records import Role
 from stepward.scheduler.assembly import assemble

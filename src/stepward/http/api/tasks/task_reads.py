@@ -9,11 +9,11 @@ from litestar.params import FromQuery, QueryParameter
 from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scoped_client import ScopedClient
-from stepward.http.api.etags import etag_of
-from stepward.http.api.history import HistoryEntry, history_of
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.resources import AuditResource, StepResource, TaskDetail, TaskResource, resource
-from stepward.http.api.task_paths import PathId, task_id_of
+from stepward.http.api.tasks.etags import etag_of
+from stepward.http.api.tasks.history import HistoryEntry, history_of
+from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.states import TaskState

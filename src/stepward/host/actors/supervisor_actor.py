@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from stepward.errors import StoreUnusable
+from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.assembly import Parts
 from stepward.host.leases import InstanceLeases
-from stepward.host.supervisor_pace import SupervisorPace
 from stepward.model.records import Role
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.supervisor import Supervisor

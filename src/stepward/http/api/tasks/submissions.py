@@ -13,8 +13,8 @@ from stepward.errors import TaskEnded
 from stepward.http.access.permissions import Permission
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.resources import TaskDetail
-from stepward.http.api.task_paths import task_path
-from stepward.http.api.tasks import answer_of
+from stepward.http.api.tasks.task_paths import task_path
+from stepward.http.api.tasks.task_reads import answer_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.tracing import current_traceparent, linked
