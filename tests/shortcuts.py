@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from stepward import settings
 from stepward.clock import Environment
+from stepward.settings import settings
 from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stepward.nesting import is_deeper
+from stepward.payload.nesting import is_deeper
 
 LEVELS = 100
 SIZE = 1024 * 1024

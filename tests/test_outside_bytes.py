@@ -16,10 +16,10 @@ from stepward.agent.http.answers import retry_after, told
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.model.messages.tokens import read_token
-from stepward.nesting import is_deeper
 from stepward.observers.webhook import FINAL
 from stepward.outbox.entry import OutboxRow, read
 from stepward.payload import DEPTH, check_size
+from stepward.payload.nesting import is_deeper
 from stepward.transport.queues.response_log import unpacked
 from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss

@@ -13,7 +13,7 @@ import pytest
 
 from stepward.errors import SettingsError
 from stepward.settings import Settings, names
-from stepward.sink_settings import Severity, SinkType
+from stepward.settings.sink_settings import Severity, SinkType
 
 SECRET = "canary-0123456789"
 HOOK = "https://hooks.example.com/canary-path"

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar
 from typing import Any, NoReturn
 
-from stepward.interrupts import pass_interrupt
+from stepward.runtime.interrupts import pass_interrupt
 
 CALLBACKS_AT_ONCE = 20_000
 """Callbacks without any time passing after which the run is held to be a livelock."""

@@ -56,8 +56,8 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
+from stepward.payload.secret_values import Secret
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
-from stepward.secret_values import Secret
 from stepward.store.contract import Batch, StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
 from stepward.sync import SyncBatches, SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from stepward.interrupts import pass_interrupt
 from stepward.model.alert_routing import AlertNews, AlertRoute
 from stepward.model.records import Alert
+from stepward.runtime.interrupts import pass_interrupt
 
 WITHHELD = "(withheld, as payloads are encrypted)"
 OPERATIONAL = (

@@ -12,7 +12,7 @@ from stepward.events import Hints, Observers
 from stepward.host import Host
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.seal import Seal
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.transport.broker.dead_letters import burying

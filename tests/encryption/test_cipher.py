@@ -10,7 +10,7 @@ from stepward import Encryption
 from stepward.encryption import KeylessCodec, codec_of, read_encryption
 from stepward.errors import Refused, SettingsError
 from stepward.payload import readable
-from stepward.sealed import PayloadCodec, why_unopened
+from stepward.payload.sealed import PayloadCodec, why_unopened
 
 OLD, NEW = bytes(32), bytes(range(32))
 PAYLOAD = b'{"card":"4111"}'

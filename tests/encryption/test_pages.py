@@ -11,7 +11,7 @@ from stepward.client import ClientSession, client_on
 from stepward.encryption import operator_codec
 from stepward.http.access.access_rules import AccessRules
 from stepward.mounting import mounted
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from tests.encryption.shop import CANARY, KEYS, application, carry
 from tests.encryption.test_keys_at_start import store_in
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from stepward import Agent, App, Client, Secret, StepFailed, Unrecoverable, step, workflow
 from stepward.errors import InvalidArguments, Refused
 from stepward.payload import Signature, displayed
-from stepward.secret_values import MASK, encode_custom, holds_secrets, marked
+from stepward.payload.secret_values import MASK, encode_custom, holds_secrets, marked
 from tests.cli.processes import asked
 from tests.encryption.shop import is_in, until
 

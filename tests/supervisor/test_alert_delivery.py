@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.model.alert_routing import AlertRoute
 from stepward.model.records import Alert
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 from tests.supervisor.conftest import Bench, FakeSink, beside
 
 

@@ -13,7 +13,6 @@ from stepward.agent.heartbeats import Heartbeats
 from stepward.agent.protection.gate import Gate
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.reply_sender import ReplySender
-from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.error_messages import named
 from stepward.errors import StepwardError
@@ -23,7 +22,8 @@ from stepward.model.current import CurrentStep, enter
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
 from stepward.model.messages.tokens import Sign
-from stepward.threads import Threads
+from stepward.runtime.cancelling import end_tasks
+from stepward.runtime.threads import Threads
 from stepward.transport.contract import Delivery, Transport
 
 LAST_WAIT = 1.0

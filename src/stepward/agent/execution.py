@@ -18,7 +18,7 @@ from stepward.model.containment import contained, failure_of
 from stepward.model.current import FinishedLater
 from stepward.model.messages.requests import Reply
 from stepward.payload import Signature, encode
-from stepward.threads import Threads
+from stepward.runtime.threads import Threads
 
 
 class OperationTarget(NamedTuple):

@@ -10,7 +10,6 @@ from stepward.agent.declaration import Agent
 from stepward.agent.protection.breaker import BreakerState
 from stepward.agent.protection.shared_state import OwnState, SharedState
 from stepward.agent.returned_requests import ReturnedRequests
-from stepward.cancelling import end_tasks
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
@@ -20,6 +19,7 @@ from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
+from stepward.runtime.cancelling import end_tasks
 from stepward.transport.contract import Delivery, Transport
 
 REQUEST_LEASE = 10.0

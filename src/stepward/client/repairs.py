@@ -15,7 +15,7 @@ from stepward.model.effects import needs_undo
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.payload import encode
-from stepward.secret_values import MARKED, SHOWN_MASK, marked_as
+from stepward.payload.secret_values import MARKED, SHOWN_MASK, marked_as
 from stepward.store.contract import Directive
 from stepward.store.rules.directives.rewinding import doubtful, has_effect, later_steps, named_step
 

@@ -25,7 +25,7 @@ from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, TaskSearch
 from stepward.store.opening import open_store

@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from stepward.encryption.keys import Encryption
-from stepward.sealed import BEGINNING, UNOPENED, as_stored, envelope, is_sealed, unopened
+from stepward.payload.sealed import BEGINNING, UNOPENED, as_stored, envelope, is_sealed, unopened
 
 SALT_BYTES = 16
 NONCE_BYTES = 12

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from stepward.encryption.keys import Encryption
 from stepward.errors import Refused
-from stepward.sealed import PayloadCodec, is_sealed, unopened
+from stepward.payload.sealed import PayloadCodec, is_sealed, unopened
 
 NO_KEY = "this process has no key; set STEPWARD_ENCRYPTION"
 

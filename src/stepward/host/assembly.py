@@ -13,7 +13,7 @@ from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.seal import Seal
 from stepward.model.records import Role
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.submission import SubmissionQueue

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from stepward.model.records import Alert
 from stepward.payload import readable
-from stepward.sink_settings import Severity, SinkSettings
+from stepward.settings.sink_settings import Severity, SinkSettings
 
 TEST_KIND = "sink_test"
 """An alert that an operator sends to one sink, to see whether it arrives."""

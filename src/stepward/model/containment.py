@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from stepward.error_messages import RaisedInstead
-from stepward.interrupts import pass_interrupt
 from stepward.model.current import FinishedLater
+from stepward.runtime.interrupts import pass_interrupt
 
 ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, FinishedLater)
 """Exceptions that leave a function unchanged: a failure, an end that may come from outside, or a suspension."""

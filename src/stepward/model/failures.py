@@ -20,7 +20,7 @@ import msgspec
 from stepward.error_messages import RaisedInstead, message_of
 from stepward.errors import InvalidPayload, Refused, Unrecoverable
 from stepward.payload import decode, encode
-from stepward.secret_values import encode_custom, redacted
+from stepward.payload.secret_values import encode_custom, redacted
 
 LONGEST_MESSAGE = 10_000
 """Most characters of a message."""

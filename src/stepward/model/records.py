@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stepward.model.agents import AgentHealth
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 
 PRIORITIES = range(10)
 """0 is the lowest, 9 the highest."""

@@ -10,7 +10,7 @@ from stepward.errors import AlertRefused, SettingsError
 from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
 from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 
 TIMEOUT = 30.0
 LONGEST_MESSAGE = 2_000

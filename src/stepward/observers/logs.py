@@ -16,7 +16,7 @@ from stepward.events import Event
 from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
 from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
-from stepward.secret_values import redacted_text
+from stepward.payload.secret_values import redacted_text
 
 PLAIN = re.compile(r"[\w.:/@+,#-]+")
 LONGEST_VALUE = 1000

@@ -10,7 +10,7 @@ from stepward.observers.queue_sink import QueueSink
 from stepward.observers.webhook import WebhookSink
 from stepward.observers.withholding import WithholdingSink
 from stepward.settings import Settings
-from stepward.sink_settings import SinkSettings, SinkType
+from stepward.settings.sink_settings import SinkSettings, SinkType
 from stepward.transport.queues.contract import AppQueues
 
 LOG = SinkSettings(name="log", type=SinkType.LOG)

@@ -10,7 +10,7 @@ from stepward.events import WITHHELD, AlertSink
 from stepward.model.alert_routing import AlertNews, AlertRoute
 from stepward.model.failures import read, titled
 from stepward.model.records import Alert
-from stepward.sealed import PLAIN_ALERTS
+from stepward.payload.sealed import PLAIN_ALERTS
 
 
 @dataclass(frozen=True, slots=True)

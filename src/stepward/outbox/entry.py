@@ -17,7 +17,7 @@ from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
 from stepward.model.tracing import current_traceparent, linked
 from stepward.payload import check_size, decode, encode
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.workflow.definition import Workflow
 
 ENTRY_PLACE = "outbox.entry"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stepward.errors import SettingsError
 from stepward.outbox.source import OutboxSource
-from stepward.readers import without_login
+from stepward.settings.readers import without_login
 from stepward.store.address import SCHEME, is_postgres, postgres_place, sqlite_path
 
 

@@ -10,7 +10,7 @@ from stepward.client import Client, session_of
 from stepward.errors import TaskNotFound
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.sealing.archived import opened_history
 from stepward.supervisor.archives.archived_tasks import archived_tasks
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from stepward.runtime.threads import Threads
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
 from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Windows
@@ -30,7 +31,6 @@ from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
 from stepward.scheduler.turn_meter import TurnMeter
-from stepward.threads import Threads
 
 
 def assemble(

@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 from msgspec import Struct
 
 from stepward.errors import SettingsError
-from stepward.readers import without_login
+from stepward.settings.readers import without_login
 
 DEFAULT = "sqlite:///stepward.db"
 SCHEME = "sqlite://"

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from stepward.clock import Environment
 from stepward.errors import SettingsError
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
 from stepward.store.sqlite.engine.identity import read_identity, read_missing

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.cancelling import end_tasks
 from stepward.error_messages import message_of
 from stepward.model.containment import contained
+from stepward.runtime.cancelling import end_tasks
 from stepward.store.contract import Transaction
 from stepward.submission.declaration import Accept, Accepted, Message
 from stepward.submission.lent_transaction import LentTransaction

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.states import TaskState
-from stepward.readers import RetentionRule
+from stepward.settings.readers import RetentionRule
 from stepward.store.search.conditions import AllOf, AnyOf, Comparison, Condition, Negation, Operator
 from stepward.store.search.fields import SearchField
 

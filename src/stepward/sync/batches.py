@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stepward.client import Batches, BatchPreview
-from stepward.loop_thread import LoopThread
+from stepward.runtime.loop_thread import LoopThread
 from stepward.store.contract import Batch, BatchVerb
 
 

@@ -24,12 +24,12 @@ from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
-from stepward.loop_thread import LoopThread
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.runtime.loop_thread import LoopThread
 from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount
 from stepward.store.transaction_scopes import NESTED

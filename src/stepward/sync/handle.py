@@ -15,8 +15,8 @@ from stepward.client.repairs import RepairPreview
 from stepward.client.status import StepRecord
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
-from stepward.loop_thread import LoopThread
 from stepward.model.states import TaskState
+from stepward.runtime.loop_thread import LoopThread
 from stepward.store.contract import Doubt, Later
 
 

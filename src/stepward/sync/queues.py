@@ -11,8 +11,8 @@ from stepward.client import (
 from stepward.client.queues.events import StatusEvents
 from stepward.client.submitting.validation import Id
 from stepward.encryption import Encryption
-from stepward.loop_thread import LoopThread
 from stepward.payload import PAYLOAD_BYTES
+from stepward.runtime.loop_thread import LoopThread
 
 
 class SyncQueues:

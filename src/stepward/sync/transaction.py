@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepward.loop_thread import LoopThread
+from stepward.runtime.loop_thread import LoopThread
 from stepward.store.contract import Transaction
 
 

@@ -12,7 +12,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
 from stepward.model.messages.seal import Seal
-from stepward.readers import BROKER
+from stepward.settings.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.queue_names import BrokerNames, names_at

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stepward.events import Observers
 from stepward.model.failures import UNREADABLE
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
-from stepward.sealed import PayloadCodec, why_unopened
+from stepward.payload.sealed import PayloadCodec, why_unopened
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
 
 

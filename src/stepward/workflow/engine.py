@@ -13,12 +13,12 @@ from contextvars import Context
 from typing import Any
 
 from stepward.errors import InvalidArguments
-from stepward.interrupts import pass_interrupt
 from stepward.model.action import Action
 from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, PAYLOAD_BYTES
+from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.decisions import Decisions, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import Timer

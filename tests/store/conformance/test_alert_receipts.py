@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.model.alert_routing import EVERY_ALERT, AlertProgress, AlertReceipt, ReportedSink, is_for
 from stepward.model.records import Alert, Instance, Role
 from stepward.model.states import TaskState
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 from stepward.store.contract import Change, Directive, OldRecords, Store
 from tests.store.conformance.world import World, claimed, move
 

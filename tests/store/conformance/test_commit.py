@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from stepward.errors import InstanceFenced
 from stepward.model.records import Alert, Task
 from stepward.model.states import StepState, TaskState
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 from stepward.store.contract import Change, Deliver, Dispatch, StepMove, Store
 from tests.store.conformance.world import (
     DONE,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from stepward.model.records import Alert, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.readers import retention_rules
+from stepward.settings.readers import retention_rules
 from stepward.store.contract import Change, Directive, Outlived, Purged, Store
 from stepward.store.contract.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.supervisor.retention import purging_by_rules

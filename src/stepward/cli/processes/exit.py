@@ -12,9 +12,9 @@ from types import FrameType
 from typing import Any
 
 from stepward.cli.failures import FAILED
-from stepward.interrupts import end_at_once
 from stepward.model.failures import is_own
-from stepward.threads import performed
+from stepward.runtime.interrupts import end_at_once
+from stepward.runtime.threads import performed
 
 MOST_NAMED = 5
 

@@ -22,8 +22,8 @@ from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
 from stepward.cli.processes.signals import ProcessSignals
 from stepward.host import tune_process
-from stepward.interrupts import pass_interrupt, write_at_once
 from stepward.running import Running
+from stepward.runtime.interrupts import pass_interrupt, write_at_once
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.views.printable import clean

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from stepward.interrupts import end_at_once
+from stepward.runtime.interrupts import end_at_once
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 SIGNALLED = 128

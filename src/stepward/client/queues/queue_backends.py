@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stepward.clock import Environment
 from stepward.events import Hints, Observers
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
 from stepward.store.opening import open_store

@@ -15,7 +15,7 @@ import msgspec
 from stepward.errors import InvalidArguments
 from stepward.model.records import WorkflowRecord
 from stepward.payload import decode, encode
-from stepward.secret_values import SCHEMA_MARK, marked
+from stepward.payload.secret_values import SCHEMA_MARK, marked
 
 FORMATS: dict[str, type] = {
     "date": date,

@@ -19,7 +19,7 @@ from stepward.durations import text
 from stepward.events import Observers
 from stepward.host.watchdog.blocking_code import Blamed, blame, is_debugged
 from stepward.host.watchdog.os_timer import OsTimer, interrupted
-from stepward.interrupts import end_at_once
+from stepward.runtime.interrupts import end_at_once
 
 PATIENCE = 1.0
 """Seconds for which the loop may be blocked without a report."""

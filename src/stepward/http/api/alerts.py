@@ -24,7 +24,7 @@ from stepward.http.api.tasks.task_reads import LIMIT, MOST, Limit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
-from stepward.secret_values import redacted_text
+from stepward.payload.secret_values import redacted_text
 
 NUMBERS = 2**31
 """One more than the highest number of an alert or a dead letter."""

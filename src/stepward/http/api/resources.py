@@ -13,7 +13,7 @@ from stepward.model.agents import AgentHealth
 from stepward.model.records import Role
 from stepward.model.states import StepState, TaskState
 from stepward.payload import displayed
-from stepward.sink_settings import Severity
+from stepward.settings.sink_settings import Severity
 
 R = TypeVar("R", bound=Struct)
 

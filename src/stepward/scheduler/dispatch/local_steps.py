@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from stepward.cancelling import end_tasks
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Refused, Unrecoverable
 from stepward.model.action import Action
 from stepward.model.containment import contained, failure_of
@@ -16,10 +15,11 @@ from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.payload import encode
+from stepward.runtime.cancelling import end_tasks
+from stepward.runtime.threads import Threads
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.stuck_steps import StuckSteps
 from stepward.store.contract import Finish
-from stepward.threads import Threads
 
 OnReply = Callable[[Reply, float | None], None]
 """Called with the reply, and the instant of its commit if it is committed already."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 
 RowPlace = tuple[Any, ...]
 """The key of the last row of a page."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from stepward.clock import Environment
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.engine.clock import StoreClock

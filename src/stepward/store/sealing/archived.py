@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import astuple
 
 from stepward.model.records import Step, Task
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.sealing.columns import STEP, TASK
 from stepward.store.sealing.row_codec import RowCodec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from stepward.errors import StoreUnusable
-from stepward.sealed import PayloadCodec, why_unopened
+from stepward.payload.sealed import PayloadCodec, why_unopened
 
 MARKED = b'"stepward"'
 """What each key seals once, to distinguish it from another key under the same id."""

@@ -13,7 +13,7 @@ import msgspec
 
 from stepward.model.effects import SET_ASIDE, SUFFIX
 from stepward.model.messages.cloudevents import OURS
-from stepward.sealed import PLAIN_ALERTS, SHOWN_KEY, PayloadCodec, is_sealed, shown_of, why_unopened
+from stepward.payload.sealed import PLAIN_ALERTS, SHOWN_KEY, PayloadCodec, is_sealed, shown_of, why_unopened
 from stepward.store.sealing.columns import (
     ACT_GIVEN,
     GIVEN,

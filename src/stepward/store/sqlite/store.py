@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from stepward.clock import Environment
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.clock import StoreClock

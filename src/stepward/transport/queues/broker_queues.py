@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from stepward.cancelling import give_up
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
+from stepward.runtime.cancelling import give_up
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letters_queue, sealed
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.queues.broker_backend import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue

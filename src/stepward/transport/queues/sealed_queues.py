@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from stepward.errors import Refused
-from stepward.sealed import PayloadCodec, is_sealed, why_unopened
+from stepward.payload.sealed import PayloadCodec, is_sealed, why_unopened
 from stepward.transport.queues.contract import NOTHING_TOLD, AppQueues, QueuedMessage, Stored, Watching
 
 SUBMISSIONS = "submissions."

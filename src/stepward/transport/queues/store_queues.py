@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Protocol
 
-from stepward.cancelling import retrieve
 from stepward.errors import StoreError, TransportError
+from stepward.runtime.cancelling import retrieve
 from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
 from stepward.transport.wakeups import Wakeups
 

@@ -14,7 +14,7 @@ from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
 from stepward.model.messages.seal import Seal
 from stepward.payload import cause, check_size
-from stepward.sealed import is_sealed
+from stepward.payload.sealed import is_sealed
 from stepward.transport.broker.dead_letters import LONGEST_REASON, BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejection, rejection
 from stepward.transport.contract import AgentMessage

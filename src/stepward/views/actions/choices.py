@@ -16,7 +16,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.tasks.directives import TRIED
 from stepward.model.tasks.stopped_tasks import is_stopped
-from stepward.secret_values import MARKED
+from stepward.payload.secret_values import MARKED
 from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
 

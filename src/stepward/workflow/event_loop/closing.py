@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
 
-from stepward.interrupts import pass_interrupt
+from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control import Halted
 
 TRIES = 100

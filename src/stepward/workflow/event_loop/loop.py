@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, NoReturn
 
-from stepward.interrupts import pass_interrupt
 from stepward.model.action import Action, Caller
+from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings

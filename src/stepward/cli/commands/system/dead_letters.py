@@ -16,7 +16,7 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.model.records import DeadLetter
-from stepward.secret_values import redacted_text
+from stepward.payload.secret_values import redacted_text
 from stepward.views.times import span
 
 LIMIT = 100

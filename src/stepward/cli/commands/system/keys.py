@@ -14,7 +14,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.handle import actor
 from stepward.errors import Refused
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.contract.key_uses import SealedPage
 
 COLUMNS = (Column(name="KEY"), Column(name="CURRENT"), Column(name="PAYLOADS", right=True), Column(name="IN"))

@@ -20,8 +20,8 @@ from stepward.clock import Environment
 from stepward.durations import seconds, text
 from stepward.encryption import KeylessCodec
 from stepward.errors import Refused, SettingsError
-from stepward.readers import RetentionRule
 from stepward.settings import Settings
+from stepward.settings.readers import RetentionRule
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Outlived, Purged
 from stepward.store.opening import identify, missing

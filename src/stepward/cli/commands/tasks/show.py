@@ -26,7 +26,7 @@ from stepward.client import Client, TaskStatus, session_of
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.stopped_tasks import is_stopped
-from stepward.secret_values import redacted_text
+from stepward.payload.secret_values import redacted_text
 from stepward.views.actions.next_actions import next_actions
 from stepward.views.printable import clean
 from stepward.views.reasons.task_hindrances import Hindrance, hindrances

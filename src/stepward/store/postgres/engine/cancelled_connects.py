@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from asyncpg import connect_utils
 
-from stepward.cancelling import retrieve
+from stepward.runtime.cancelling import retrieve
 
 
 class RetrievedUpgrade(connect_utils.TLSUpgradeProto):

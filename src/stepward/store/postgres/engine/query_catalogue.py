@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 
 from stepward.model.records import Instance, Step, Task
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from stepward.sealed import PayloadCodec
+from stepward.payload.sealed import PayloadCodec
 from stepward.store.queries import read_catalogue
 from stepward.store.sealing.columns import GIVEN, INBOX, SHOWN, TASK, Columns
 from stepward.store.sealing.row_codec import RowCodec

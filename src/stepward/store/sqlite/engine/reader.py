@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import apsw
 
+from stepward.runtime.threads import Threads
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.connection import BEGIN_READ, Connection
-from stepward.threads import Threads
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stepward.model.records import Audit
-from stepward.sealed import PayloadCodec, envelope
+from stepward.payload.sealed import PayloadCodec, envelope
 from stepward.store.contract.key_uses import RowPlace, SealedPage
 from stepward.store.sealing.columns import (
     ACT_FORMS,

@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from stepward import readers
 from stepward.durations import shown
 from stepward.errors import SettingsError
+from stepward.settings import readers
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")

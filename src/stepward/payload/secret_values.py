@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from stepward.pydantic_models import decode_model, encode_model, schema_of_model
+from stepward.payload.pydantic_models import decode_model, encode_model, schema_of_model
 
 T = TypeVar("T")
 

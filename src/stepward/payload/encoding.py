@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
-from stepward.nesting import is_deeper, refuse_nested_sets
-from stepward.pydantic_models import hoisted
-from stepward.sealed import BEGINNING, UNOPENED, shown_of, why_unopened
-from stepward.secret_values import (
+from stepward.payload.nesting import is_deeper, refuse_nested_sets
+from stepward.payload.pydantic_models import hoisted
+from stepward.payload.sealed import BEGINNING, UNOPENED, shown_of, why_unopened
+from stepward.payload.secret_values import (
     MARKED,
     decode_custom,
     encode_custom,

@@ -6,7 +6,7 @@ import re
 
 from stepward.durations import shown
 from stepward.errors import SettingsError
-from stepward.readers import GIB, KIB, MIB, Reader, size
+from stepward.settings.readers import GIB, KIB, MIB, Reader, size
 
 SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?(%)?")
 

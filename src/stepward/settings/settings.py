@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from stepward import durations, readers, thresholds
+from stepward import durations
 from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
-from stepward.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
-from stepward.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
+from stepward.settings import readers, thresholds
+from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
+from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET", "STEPWARD_TOKEN"})
