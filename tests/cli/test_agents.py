@@ -26,6 +26,7 @@ AGENT = {
     "in_flight",
     "stuck",
     "asked",
+    "waiting_since",
     "hosts",
     "suspended_at",
     "suspended_by",

@@ -127,9 +127,9 @@ def told(desk: Windows, *looks: float) -> list[str]:
 
 def test_the_oldest_wait_is_that_of_the_step_that_came_first() -> None:
     desk = Windows({"bank": Room(0)})
-    assert desk.waits(9.0) == {}
+    assert desk.waits() == {}
     desk.wait(step(1), 5, None, 10.0)
     desk.wait(step(2), 9, None, 15.0)
-    assert desk.waits(30.0) == {"bank": 20.0}
+    assert desk.waits() == {"bank": 10.0}
     desk.free(step(1))
-    assert desk.waits(30.0) == {"bank": 15.0}
+    assert desk.waits() == {"bank": 15.0}

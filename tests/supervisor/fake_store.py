@@ -189,6 +189,10 @@ class FakeStore:
             self.alerts[each.number] = msgspec.structs.replace(alert, tries=tries, delivered_at=delivered_at)
             self.next_tries[each.number] = each.next_try or self.next_tries.get(each.number, 0.0)
 
+    async def sample_states(self, term: int, kept_since: float) -> bool:
+        self._call("sample_states")
+        return term == self.term
+
     async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
         self._call("early_signs")
         return self.signs

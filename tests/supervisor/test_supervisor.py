@@ -24,7 +24,8 @@ from tests.supervisor.fake_store import FakeStore, instance, step, task
 async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
     supervisor = bench.supervisor()
     assert await supervisor.turn() == 1.0
-    # Once a minute it also deletes what is old, beside the passes; every five seconds it compares the Schedulers.
+    # Once a minute it also counts states, and deletes what is old beside the passes; every five seconds it compares
+    # the Schedulers.
     await beside()
     assert bench.store.calls == [
         "lead",
@@ -35,6 +36,7 @@ async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
         "early_signs",
         "standbys",
         "keep_warnings",
+        "sample_states",
         "outlived",
         "purge",
     ]

@@ -40,6 +40,8 @@ class AgentStatus(Struct, frozen=True, kw_only=True):
     """Slots lost to calls that went past their deadline and do not stop."""
     asked: int
     """What Schedulers last said: requests that are out, and steps that wait for room."""
+    waiting_since: float | None
+    """Since when the oldest step has waited for room, as its Scheduler last said; None if none waits."""
     hosts: list[str]
     suspended_at: float | None
     suspended_by: str | None
@@ -95,6 +97,7 @@ def _status(standing: AgentStanding, live: Iterable[Instance]) -> AgentStatus:
         in_flight=sum(each.in_flight for each in health),
         stuck=sum(each.stuck for each in health),
         asked=sum(each.demand.get(name, 0) for each in live),
+        waiting_since=min((each.waits[name] for each in live if name in each.waits), default=None),
         hosts=sorted({each.host for each in serving}),
         suspended_at=standing.suspended_at,
         suspended_by=standing.suspended_by,

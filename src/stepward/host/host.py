@@ -74,8 +74,9 @@ class Host:
 
     def waits(self) -> dict[str, float]:
         """By Agent, the seconds for which the oldest step has waited for room in the Scheduler here."""
-        scheduler = self._schedulers.current
-        return {} if scheduler is None else scheduler.waits(self._parts.store.now())
+        scheduler, now = self._schedulers.current, self._parts.store.now()
+        waits = {} if scheduler is None else scheduler.waits()
+        return {agent: max(0.0, now - since) for agent, since in waits.items()}
 
     def _scheduler_instance(self) -> str | None:
         return self._schedulers.instance
@@ -218,7 +219,10 @@ class Host:
         if self._agents.names:
             reports[self._agents.instance] = Report(health=self._agents.health())
         if self.scheduler is not None:
-            reports[self.scheduler.instance] = Report(health=self.scheduler.health(), demand=self.scheduler.demand())
+            scheduler = self.scheduler
+            reports[scheduler.instance] = Report(
+                health=scheduler.health(), demand=scheduler.demand(), waits=scheduler.waits()
+            )
         return reports
 
     async def _lost(self, instance: str) -> None:

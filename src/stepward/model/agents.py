@@ -61,6 +61,8 @@ class Report(Struct, frozen=True, kw_only=True):
     """Of an Agent instance: one entry per Agent that it serves; of a Scheduler: one for its local steps."""
     demand: dict[str, int] = {}
     """Of a Scheduler: by Agent, the requests in flight and the steps that wait for room."""
+    waits: dict[str, float] = {}
+    """Of a Scheduler: by Agent, since when the oldest step has waited for room in its memory."""
 
 
 NO_REPORTS: Mapping[str, Report] = MappingProxyType({})

@@ -197,6 +197,8 @@ class Instance(Struct, frozen=True, kw_only=True):
     """Whether it ended in good order, if it is not alive."""
     ahead: float | None = None
     """Seconds by which its host's wall clock was ahead of the store's at its last renewal; None if not reported."""
+    waits: dict[str, float] = {}
+    """Of a Scheduler: by Agent, since when the oldest step has waited for room, at its last renewal."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):

@@ -93,9 +93,9 @@ class Scheduler:
         """By Agent, the requests that are out and the steps that wait for room."""
         return self._windows.demand()
 
-    def waits(self, now: float) -> dict[str, float]:
-        """By Agent, the seconds for which the oldest step has waited for room here."""
-        return self._windows.waits(now)
+    def waits(self) -> dict[str, float]:
+        """By Agent, since when the oldest step has waited for room here."""
+        return self._windows.waits()
 
     def health(self) -> list[AgentHealth]:
         """How the local steps are doing; what does not stop is replaced, and beyond that takes up their room."""

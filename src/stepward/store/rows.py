@@ -170,6 +170,7 @@ def instance(row: RowValues) -> Instance:
         digests=msgspec.json.decode(row[11], type=dict[str, Digest]),
         ended=row[12] == 1,
         ahead=row[13],
+        waits=msgspec.json.decode(row[14], type=dict[str, float]),
     )
 
 

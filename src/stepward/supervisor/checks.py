@@ -12,6 +12,7 @@ from stepward.supervisor.early_warnings import EarlyWarnings
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.sink_report import SinkReport
 from stepward.supervisor.standbys import Standbys
+from stepward.supervisor.state_history import StateHistory
 
 
 class Check(Protocol):
@@ -31,4 +32,5 @@ def checks_of(
         Standbys(store, settings, observers),
         MixedCode(store, observers),
         EarlyWarnings(store, settings, observers),
+        StateHistory(store),
     )

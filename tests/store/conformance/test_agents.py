@@ -36,12 +36,13 @@ async def test_only_agents_are_agents(store: Store) -> None:
 
 
 async def test_what_an_instance_says_stands_until_it_says_something_else(agents: Store) -> None:
-    said = {"a1": Report(health=[HEALTH]), "s1": Report(demand={"pay": 7})}
+    said = {"a1": Report(health=[HEALTH]), "s1": Report(demand={"pay": 7}, waits={"pay": 41.5})}
     assert await agents.host.renew(["a1", "a2", "s1"], 10, said) == {"a1", "a2", "s1"}
     await agents.host.renew(["a1", "s1"], 10)
     found = {instance.id: instance for instance in await agents.operators.instances()}
     assert (found["a1"].health, found["a2"].health, found["s1"].health) == ([HEALTH], [], [])
     assert (found["s1"].demand, found["a1"].demand) == ({"pay": 7}, {})
+    assert (found["s1"].waits, found["a1"].waits) == ({"pay": 41.5}, {})
     await agents.host.renew(["a1"], 10, {"a1": Report()})
     assert {instance.id: instance.health for instance in await agents.operators.instances()}["a1"] == []
 

@@ -58,3 +58,32 @@ async def test_attempts_that_the_supervisor_decided_on_are_counted_by_bucket(wor
     assert [(flow.what, flow.count) for flow in await store.operators.flow(began - 1.0, 60.0)] == [("decided", 2)]
     world.clock.advance(600.0)
     assert await store.operators.flow(store.now() - 60.0, 60.0) == []
+
+
+async def test_samples_of_the_states_are_kept_in_order_and_thinned(world: World, store: Store) -> None:
+    term = await store.supervisor.lead("p1", 3600.0)
+    assert term is not None
+    began = store.now()
+    await store.client.submit([world.task("one")])
+    for minute in range(4):
+        assert await store.supervisor.sample_states(term, began - 60.0)
+        await store.client.submit([world.task(f"more-{minute}")])
+        world.clock.advance(60.0)
+    samples = await store.operators.state_samples(began - 1.0, 60.0)
+    assert [(round(each.at - began), each.counts) for each in samples] == [
+        (60 * minute, {"pending": minute + 1}) for minute in range(4)
+    ]
+    thinned = await store.operators.state_samples(began - 1.0, 120.0)
+    assert [round(each.at - began) for each in thinned] == [0, 120]
+    assert await store.operators.state_samples(store.now(), 60.0) == []
+
+
+async def test_old_samples_are_deleted_and_one_who_leads_no_more_records_none(world: World, store: Store) -> None:
+    term = await store.supervisor.lead("p1", 3600.0)
+    assert term is not None
+    began = store.now()
+    await store.supervisor.sample_states(term, began - 60.0)
+    world.clock.advance(60.0)
+    assert not await store.supervisor.sample_states(term + 1, began)
+    await store.supervisor.sample_states(term, began + 30.0)
+    assert [round(each.at - began) for each in await store.operators.state_samples(began - 1.0, 1.0)] == [60]

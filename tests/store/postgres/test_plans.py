@@ -29,6 +29,7 @@ SMALL = {
     "schedule",
     "alert",
     "alert_sink",
+    "state_sample",
     "agent",
     "credential",
     "batch",

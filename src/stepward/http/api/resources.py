@@ -168,6 +168,7 @@ class AgentResource(Struct, frozen=True, kw_only=True):
     in_flight: int
     stuck: int
     asked: int
+    waiting_since: datetime | None
     hosts: list[str]
     suspended_at: datetime | None
     suspended_by: str | None

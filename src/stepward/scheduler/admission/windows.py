@@ -93,10 +93,10 @@ class Windows:
         for window in self._windows.values():
             window.widen()
 
-    def waits(self, now: float) -> dict[str, float]:
-        """By Agent, the seconds for which the first of the steps that wait for room has waited here."""
+    def waits(self) -> dict[str, float]:
+        """By Agent, since when the first of the steps that wait for room has waited here."""
         first = ((agent, w.backlog.since) for agent, w in self._windows.items() if agent not in NO_AGENTS)
-        return {agent: max(0.0, now - since) for agent, since in first if since is not None}
+        return {agent: since for agent, since in first if since is not None}
 
     def demand(self) -> dict[str, int]:
         """By Agent, the requests that are out and the steps that wait for room."""

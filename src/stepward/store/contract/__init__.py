@@ -12,12 +12,16 @@ from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.overview import (
     MOST_COUNTED,
+    MOST_IN_ERROR,
+    MOST_IN_FLOW,
+    MOST_SAMPLED,
     ChangedTasks,
     ChangesPlace,
     FlowCount,
     Overview,
     OverviewStore,
     StateCount,
+    StateSample,
 )
 from stepward.store.contract.retention import (
     AuditedAct,
@@ -71,6 +75,9 @@ from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHos
 __all__ = [
     "BATCH_ENDS",
     "MOST_COUNTED",
+    "MOST_IN_ERROR",
+    "MOST_IN_FLOW",
+    "MOST_SAMPLED",
     "OVERTAKEN",
     "TRIM_ROWS",
     "AddedEvents",
@@ -129,6 +136,7 @@ __all__ = [
     "SignalSeen",
     "Standby",
     "StateCount",
+    "StateSample",
     "StepMove",
     "StepTransaction",
     "Store",

@@ -10,6 +10,12 @@ from msgspec import Struct
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 
+MOST_IN_FLOW = 100_000
+"""The newest tasks that were submitted, and that ended, among which ``flow`` counts."""
+MOST_IN_ERROR = 10_000
+"""The newest tasks in error among which ``flow`` counts."""
+MOST_SAMPLED = 100_000
+"""The bound of a count in a sample."""
 MOST_COUNTED = 10_000
 """The bound of a count; a higher count says that there are more."""
 
@@ -44,6 +50,14 @@ class FlowCount(Struct, frozen=True):
     count: int
 
 
+class StateSample(Struct, frozen=True):
+    """How many tasks were in each live state, and in error, at an instant."""
+
+    at: float
+    counts: dict[str, int]
+    """By state; each count stops at MOST_SAMPLED, and a state without tasks is left out."""
+
+
 class ChangesPlace(Struct, frozen=True):
     """The place up to which changes of tasks were read."""
 
@@ -76,8 +90,13 @@ class OverviewStore(Protocol):
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
         """Tasks submitted and ended, and attempts decided on, since an instant, in buckets of so many seconds.
 
-        Covers the newest 100,000 tasks of each kind, and the newest 5,000 acts of the audit.
+        Covers the newest MOST_IN_FLOW tasks that were submitted, as many that ended, the newest MOST_IN_ERROR in error,
+        and the newest 5,000 acts of the audit.
         """
+        ...
+
+    async def state_samples(self, since: float, seconds: float) -> list[StateSample]:
+        """The first sample of each bucket of so many seconds since an instant, oldest first."""
         ...
 
     async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:

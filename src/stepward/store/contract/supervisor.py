@@ -178,6 +178,11 @@ class SupervisorStore(RuledRetentionStore, PruningStore, AlertDeliveryStore, Bat
         """Acknowledges the open alerts of that kind, because their cause is gone; returns whether there were any."""
         ...
 
+    async def sample_states(self, term: int, kept_since: float) -> bool:
+        """Records how many tasks are in each live state, and in error, and deletes samples from before ``kept_since``
+        or from the future; returns whether the term still leads."""
+        ...
+
     async def standbys(self) -> list[Standby] | None:
         """The standbys of the store's server; None where there is no server, or its user may not see them."""
         ...

@@ -31,7 +31,7 @@ from (
 where t.uid = mine.uid
 
 -- name: renew
--- Extends leases and writes the health and demand that came with them; returns the server's clock. The first to renew
+-- Extends leases and writes the reports that came with them; returns the server's clock. The first to renew
 -- after all leases have lapsed records it, for the Supervisor's grace.
 update {schema}.instance as me
 set silent_at = case
@@ -41,9 +41,9 @@ set silent_at = case
         then $2 else me.silent_at end,
     renewed_at = $2, expires_at = $2 + $3,
     health = coalesce(mine.said_health, me.health), demand = coalesce(mine.said_demand, me.demand),
-    ahead = coalesce($6::float8, me.ahead)
-from (select i.id, said.health as said_health, said.demand as said_demand
-    from unnest($1::text[], $4::text[], $5::text[]) as said (id, health, demand)
+    waits = coalesce(mine.said_waits, me.waits), ahead = coalesce($6::float8, me.ahead)
+from (select i.id, said.health as said_health, said.demand as said_demand, said.waits as said_waits
+    from unnest($1::text[], $4::text[], $5::text[], $7::text[]) as said (id, health, demand, waits)
     join {schema}.instance as i on i.id = said.id
     where i.alive order by i.id for update of i) as mine
 where me.id = mine.id and me.alive

@@ -84,3 +84,16 @@ select floor((at - $1::float8) / $2::float8)::int as bucket, 'decided', count(*)
     select at, actor, act, step from {schema}.audit order by number desc limit $3) as newest
 where at >= $1::float8 and actor like 'supervisor/%' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
 group by bucket
+
+-- name: sample
+-- Records a sample of the counts of live tasks.
+insert into {schema}.state_sample (at, counts) values ($1, $2) on conflict do nothing
+
+-- name: forget_samples
+-- Deletes the samples before an instant, and those after now.
+delete from {schema}.state_sample where at < $1 or at >= $2
+
+-- name: samples
+-- Returns the first sample of each bucket of some seconds since an instant.
+select distinct on (floor((at - $1::float8) / $2::float8)) at, counts from {schema}.state_sample
+where at >= $1::float8 and at <= $3::float8 order by floor((at - $1::float8) / $2::float8), at

@@ -30,7 +30,7 @@ where rowid in (
     order by wake_at limit ?4)
 
 -- name: renew
--- Extends leases and writes the health and demand that came with them. The first to renew after all leases have lapsed
+-- Extends leases and writes the reports that came with them. The first to renew after all leases have lapsed
 -- records it, for the Supervisor's grace.
 update stepward_instance as me
 set silent_at = case
@@ -40,9 +40,10 @@ set silent_at = case
         then ?2 else me.silent_at end,
     renewed_at = ?2, expires_at = ?2 + ?3,
     health = coalesce(said.health, me.health), demand = coalesce(said.demand, me.demand),
-    ahead = coalesce(?6, me.ahead)
-from (select i.value as id, h.value as health, d.value as demand
-    from json_each(?1) as i join json_each(?4) as h on h.key = i.key join json_each(?5) as d on d.key = i.key) as said
+    waits = coalesce(said.waits, me.waits), ahead = coalesce(?6, me.ahead)
+from (select i.value as id, h.value as health, d.value as demand, w.value as waits
+    from json_each(?1) as i join json_each(?4) as h on h.key = i.key join json_each(?5) as d on d.key = i.key
+    join json_each(?7) as w on w.key = i.key) as said
 where me.id = said.id and me.alive = 1
 returning id, ?2
 

@@ -84,3 +84,16 @@ select cast((at - ?1) / ?2 as integer) as bucket, 'decided', count(*) from (
     select at, actor, act, step from stepward_audit order by number desc limit ?3)
 where at >= ?1 and actor like 'supervisor/%' and step is not null and act in ('repeat', 'fail', 'undo', 'raise')
 group by bucket
+
+-- name: sample
+-- Records a sample of the counts of live tasks.
+insert into stepward_state_sample (at, counts) values (?1, ?2) on conflict do nothing
+
+-- name: forget_samples
+-- Deletes the samples before an instant, and those after now.
+delete from stepward_state_sample where at < ?1 or at >= ?2
+
+-- name: samples
+-- Returns the first sample of each bucket of some seconds since an instant.
+select min(at), counts from stepward_state_sample
+where at >= ?1 and at <= ?3 group by cast((at - ?1) / ?2 as integer) order by 1

@@ -12,6 +12,7 @@ from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
 from stepward.errors import StepwardError
 from stepward.views.agents import state_of
+from stepward.views.times import span
 
 COLUMNS = (
     Column(name="AGENT", least=10, middle=True),
@@ -21,6 +22,7 @@ COLUMNS = (
     Column(name="IN FLIGHT", right=True),
     Column(name="STUCK", right=True, spare=True, drops=1),
     Column(name="ASKED", right=True, spare=True),
+    Column(name="OLDEST WAIT", right=True, spare=True, drops=3),
     Column(name="HOSTS", least=10, drops=2),
 )
 STYLES = {AgentState.OK: "green", AgentState.SUSPENDED: "yellow"}
@@ -77,5 +79,6 @@ def _row(agent: AgentStatus, now: float) -> list[Cell]:
         Cell(str(agent.in_flight)),
         Cell(str(agent.stuck), "red" if agent.stuck else "dim"),
         Cell(str(agent.asked), "dim"),
+        Cell("" if agent.waiting_since is None else span(now - agent.waiting_since), "dim"),
         Cell(", ".join(agent.hosts), "dim"),
     ]

@@ -27,7 +27,7 @@ def proof(instance: str, renew: float | None, now: float) -> TurnPart:
     """Every commit proves in itself that its instance still lives; a renewal proves it in passing."""
     if renew is None:
         return TurnPart("turn.fence", [instance], 1, PROOF)
-    return TurnPart("leases.renew", [[instance], now, renew, [None], [None], None], 1, PROOF)
+    return TurnPart("leases.renew", [[instance], now, renew, [None], [None], None, [None]], 1, PROOF)
 
 
 def is_one_statement(changes: Sequence[Change]) -> bool:

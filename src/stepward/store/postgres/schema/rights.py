@@ -69,6 +69,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "alert_sink": "sid",
         "audit": "siud",
         "batch": "su",
+        "state_sample": "sid",
         "search": "s",
     },
 }

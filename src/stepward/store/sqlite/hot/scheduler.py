@@ -50,8 +50,8 @@ from stepward.store.verbs.tasks.progress import progress_rows
 Q = load_queries(__package__, "scheduler.sql", FRAGMENTS)
 TURN = load_queries(__package__, "turn.sql", FRAGMENTS)
 
-NOTHING_SAID = ("[null]", "[null]", None)
-"""Of health, demand and the host's clock, in a renewal that proves that one instance lives."""
+NOTHING_SAID = ("[null]", "[null]", None, "[null]")
+"""Of health, demand, the host's clock and waits, in a renewal that proves that one instance lives."""
 
 
 class SqliteScheduler(SchedulerVerbs):

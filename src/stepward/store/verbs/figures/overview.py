@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from stepward.clock import MILLISECONDS, uuid7
 from stepward.model.states import TaskState
-from stepward.store.contract.overview import MOST_COUNTED, FlowCount, Overview, StateCount
+from stepward.store.contract.overview import (
+    MOST_COUNTED,
+    MOST_IN_ERROR,
+    MOST_IN_FLOW,
+    FlowCount,
+    Overview,
+    StateCount,
+)
 from stepward.store.verbs.connection import VerbConnection
 
 COUNTED = (TaskState.PENDING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING, TaskState.ERROR)
-MOST_LOOKED_AT = 100_000
-MOST_FAILED = 10_000
 MOST_ACTS = 5_000
 STAMP = 12
 """Hexadecimal digits of a uid that hold its time in milliseconds."""
@@ -36,9 +41,9 @@ async def overview(connection: VerbConnection, late_from: float, now: float) -> 
 async def flow(connection: VerbConnection, since: float, seconds: float) -> list[FlowCount]:
     """Tasks submitted and ended, in buckets of time."""
     first = uuid7(int(since * MILLISECONDS), 0)
-    rows = await connection.rows("overview.submitted", first, since, seconds, MOST_LOOKED_AT)
-    rows += await connection.rows("overview.ended", since, seconds, MOST_LOOKED_AT)
-    rows += await connection.rows("overview.failed", since, seconds, MOST_FAILED)
+    rows = await connection.rows("overview.submitted", first, since, seconds, MOST_IN_FLOW)
+    rows += await connection.rows("overview.ended", since, seconds, MOST_IN_FLOW)
+    rows += await connection.rows("overview.failed", since, seconds, MOST_IN_ERROR)
     rows += await connection.rows("overview.decided", since, seconds, MOST_ACTS)
     return [FlowCount(int(bucket), str(what), int(count)) for bucket, what, count in rows]
 

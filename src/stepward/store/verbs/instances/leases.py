@@ -55,8 +55,9 @@ async def renew(
     said = [reports.get(instance) for instance in instances]
     health = [None if report is None else msgspec.json.encode(report.health).decode() for report in said]
     demand = [None if report is None else msgspec.json.encode(report.demand).decode() for report in said]
+    waits = [None if report is None else msgspec.json.encode(report.waits).decode() for report in said]
     now, sent = clock.now(), clock.read()
-    renewed = await connection.rows("leases.renew", list(instances), now, lease, health, demand, ahead)
+    renewed = await connection.rows("leases.renew", list(instances), now, lease, health, demand, ahead, waits)
     if renewed:
         clock.heard(renewed[-1][1], sent)
     return {row[0] for row in renewed}

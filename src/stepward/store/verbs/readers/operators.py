@@ -20,6 +20,7 @@ from stepward.store.contract import (
     Outlived,
     Overview,
     Purged,
+    StateSample,
     StoreGauges,
     TaskCount,
     TaskSearch,
@@ -29,7 +30,7 @@ from stepward.store.search.conditions import Condition
 from stepward.store.verbs import agents, changes, credentials, dead_letters, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.figures import gauges, overview
+from stepward.store.verbs.figures import gauges, overview, state_samples
 from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.alert_sinks import AlertSinkVerbs
 from stepward.store.verbs.readers.batches import BatchVerbs
@@ -71,6 +72,9 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
         return await self._transactions.read_more(overview.flow, since, seconds)
+
+    async def state_samples(self, since: float, seconds: float) -> list[StateSample]:
+        return await self._transactions.read(state_samples.read, since, seconds, self._clock.now())
 
     async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
         return await self._transactions.read_beside(changes.read, after, also, self._clock.now())

@@ -33,6 +33,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.dead_letters import forget_expired
 from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.figures import state_samples
 from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.readers import retention
@@ -126,6 +127,11 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
     async def standbys(self) -> list[Standby] | None:
         """None: a file has no standbys."""
         return None
+
+    async def sample_states(self, term: int, kept_since: float) -> bool:
+        """Counts beside the transaction, which holds the whole file on SQLite."""
+        counts = await self._transactions.read_beside(state_samples.counted)
+        return await self._judged(term, False, state_samples.record, counts, kept_since, self._clock.now())
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         return await self._judged(term, False, _raise_alert, alert, self._clock.now())
