@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from msgspec import Struct
 
-from stepward.store.contract import FlowCount
+from stepward.console.stacked_bars import HEIGHT, BarPiece, stacked, upper_edge
+from stepward.store.contract import MOST_IN_ERROR, MOST_IN_FLOW, FlowCount
 
 BARS = 60
 SECONDS = 60.0
 KINDS = ("processed", "undone", "cancelled", "error")
 """Final states, from the bottom of a bar to its top."""
-HEIGHT = 100.0
-"""The height of the chart in pixels; widths are in percent."""
+COUNTED_TOGETHER = {
+    ("submitted",): MOST_IN_FLOW,
+    ("processed", "undone", "cancelled"): MOST_IN_FLOW,
+    ("error",): MOST_IN_ERROR,
+}
+"""What the store counts together, with its bound."""
 RECENT = 10
 """Bars, the last ones, of which the throughput is shown."""
-LEAST_TOP = 4
-LEAST_HEIGHT = 1.5
-
-
-class FlowPiece(NamedTuple):
-    """A piece of a bar."""
-
-    kind: str
-    top: float
-    height: float
 
 
 class FlowBar(Struct, frozen=True, kw_only=True):
@@ -37,9 +31,11 @@ class FlowBar(Struct, frozen=True, kw_only=True):
     left: float
     width: float
     counts: dict[str, int]
-    pieces: list[FlowPiece]
+    pieces: list[BarPiece]
     submitted_top: float | None
     """The position of the mark for submitted tasks; None if there were none."""
+    decided: int
+    """Attempts that the Supervisor decided on."""
 
 
 class FlowChart(Struct, frozen=True, kw_only=True):
@@ -53,6 +49,8 @@ class FlowChart(Struct, frozen=True, kw_only=True):
     """Attempts that the Supervisor decided on."""
     a_minute: float
     """Tasks that ended per minute, of the last ten minutes."""
+    covered_from: float | None
+    """Before this instant something is left out, because the store counts the newest alone; None: all is counted."""
 
     @property
     def is_empty(self) -> bool:
@@ -77,46 +75,39 @@ def flow_chart(found: Sequence[FlowCount], since: float) -> FlowChart:
     for flow in found:
         if 0 <= flow.bucket < BARS:
             counts[flow.bucket][flow.what] += flow.count
-    highest = max([LEAST_TOP, *(max(_ended(minute), minute["submitted"]) for minute in counts)])
-    top = _round_up(highest)
+    top = upper_edge([number for minute in counts for number in (_ended(minute), minute["submitted"])])
     return FlowChart(
         bars=[_bar(number, minute, top, since) for number, minute in enumerate(counts)],
         top=top,
         totals={kind: sum(minute[kind] for minute in counts) for kind in ("submitted", *KINDS)},
         decided=sum(minute["decided"] for minute in counts),
         a_minute=sum(map(_ended, counts[-RECENT:])) / RECENT,
+        covered_from=_covered_from(counts, since),
     )
 
 
 def _bar(number: int, counts: Counter[str], top: int, since: float) -> FlowBar:
-    pieces: list[FlowPiece] = []
-    floor = HEIGHT
-    for kind in KINDS:
-        if counts[kind]:
-            height = max(LEAST_HEIGHT, HEIGHT * counts[kind] / top)
-            floor -= height
-            pieces.append(FlowPiece(kind, max(0.0, floor), height))
     width = 100.0 / BARS
-    submitted = HEIGHT - HEIGHT * counts["submitted"] / top if counts["submitted"] else None
     return FlowBar(
         at=since + number * SECONDS,
         left=number * width,
         width=width,
         counts={kind: counts[kind] for kind in ("submitted", *KINDS)},
-        pieces=pieces,
-        submitted_top=submitted,
+        pieces=stacked(counts, KINDS, top),
+        submitted_top=HEIGHT - HEIGHT * counts["submitted"] / top if counts["submitted"] else None,
+        decided=counts["decided"],
     )
+
+
+def _covered_from(counts: Sequence[Counter[str]], since: float) -> float | None:
+    """The end of the latest minute that the bound of a count may have cut."""
+    cut = [
+        next(number for number, minute in enumerate(counts) if any(minute[what] for what in group))
+        for group, most in COUNTED_TOGETHER.items()
+        if sum(minute[what] for minute in counts for what in group) >= most
+    ]
+    return since + (max(cut) + 1) * SECONDS if cut else None
 
 
 def _ended(counts: Counter[str]) -> int:
     return sum(counts[kind] for kind in KINDS)
-
-
-def _round_up(number: int) -> int:
-    """The next number of the form 1, 2, 4, 5 or 8 times a power of ten."""
-    power = 1
-    while True:
-        for digit in (1, 2, 4, 5, 8):
-            if digit * power >= number:
-                return digit * power
-        power *= 10

@@ -18,6 +18,7 @@ from stepward.views.alerts import message_of
 from stepward.views.printable import clean
 from stepward.views.state_signs import LOOKS, Look, Tone
 from stepward.views.times import NOTHING, clock, instant, relative, took
+from stepward.views.times import span as span_of
 
 LONGEST_PAYLOAD = 20_000
 """Most characters of a payload that a page shows; the API returns it whole."""
@@ -50,6 +51,15 @@ def ago(at: float | None, now: float, focus: bool = False) -> Markup:
     tab = Markup(' tabindex="0"') if focus else ""
     return Markup('<time datetime="{}" data-at="{:.3f}" data-exact="{}"{}>{}</time>').format(
         instant(at), at, clock(at), tab, relative(at, now)
+    )
+
+
+def since(at: float | None, now: float) -> Markup:
+    """As ``ago``, as a span alone: what has lasted since that instant."""
+    if at is None:
+        return ago(at, now)
+    return Markup('<time datetime="{}" data-since="{:.3f}" data-exact="{}">{}</time>').format(
+        instant(at), at, f"since {clock(at)}", span_of(now - at)
     )
 
 
@@ -139,6 +149,7 @@ FILTERS: dict[str, Any] = {
     "query": query,
     "reason_of": reason_of,
     "sign": sign_of,
+    "since": since,
     "span": span,
     "state": state,
     "task_href": task_href,

@@ -10,6 +10,7 @@ from stepward.client import AgentStatus, session_of
 from stepward.client.agents import AgentState, is_silent
 from stepward.console.flow_chart import SECONDS, flow_chart, flow_since
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
+from stepward.console.state_chart import RANGES, range_of, range_since, state_chart
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
@@ -25,7 +26,11 @@ async def now_page(request: PageRequest, client: RequestClient, console: SharedC
     overview = await console.overview(client)
     now = client.now()
     since = flow_since(now)
-    flow = await session_of(unscoped).store.operators.flow(since, SECONDS)
+    operators = session_of(unscoped).store.operators
+    flow = await operators.flow(since, SECONDS)
+    chosen = range_of(request.query_params.get("range"))
+    samples_since = range_since(chosen, now)
+    samples = await operators.state_samples(samples_since, chosen.seconds)
     instances = await unscoped.instances()
     alive = [instance for instance in instances if instance.alive and not is_silent(instance, now)]
     states = {count.state: count for count in overview.states}
@@ -34,6 +39,8 @@ async def now_page(request: PageRequest, client: RequestClient, console: SharedC
         "in_error": states[TaskState.ERROR].count,
         "counts": [count for count in overview.states if count.state is not TaskState.ERROR],
         "chart": flow_chart(flow, since),
+        "history": state_chart(samples, chosen, samples_since),
+        "ranges": RANGES,
         "agents": [(agent, state_of(agent, now), agent_tone(agent)) for agent in await unscoped.agents()],
         "alerts": await unscoped.alerts(NEWEST_ALERTS),
         "alive": alive,

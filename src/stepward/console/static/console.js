@@ -24,6 +24,10 @@
       const text = away > 0 ? `in ${span(away)}` : `${span(-away)} ago`;
       if (time.textContent !== text) time.textContent = text;
     }
+    for (const time of document.querySelectorAll("time[data-since]")) {
+      const text = span(Math.max(0, now - Number(time.dataset.since)));
+      if (time.textContent !== text) time.textContent = text;
+    }
   }
 
   // Live: parts are exchanged in place, unless the focus is in one of them; new rows wait until they are asked for.
