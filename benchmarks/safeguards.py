@@ -21,8 +21,8 @@ from stepward import App, Client, payload, step, workflow
 from stepward.client.submitting import validation
 from stepward.model.messages.seal import Seal
 from stepward.store import transaction_scopes
+from stepward.store.postgres.engine.connecting.session import Use
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.session import Use
 
 ROUNDS = 9
 TASKS = 1_024

@@ -11,8 +11,8 @@ from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Stat
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
+from stepward.store.postgres.engine.connecting.connector import PINNED, Connector
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.connector import PINNED, Connector
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 from stepward.store.postgres.schema.versions import schema_of

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from stepward.model.alert_routing import AlertNews, AlertRoute
+from stepward.model.alerts.alert_routing import AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.runtime.interrupts import pass_interrupt
 

@@ -15,7 +15,7 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 from msgspec.structs import replace
 
 from stepward.errors import AlertRefused, SettingsError
-from stepward.model.alert_routing import AlertNews
+from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers.apprise_sink import AppriseSink, body_of
 from stepward.observers.sinks import sinks_of

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stepward.events import Event, Observers
-from stepward.model.alert_routing import AlertNews
+from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers import LogObserver, LogSink
 from stepward.observers.logs import line, value_text

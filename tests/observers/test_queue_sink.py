@@ -9,7 +9,7 @@ import pytest
 from stepward import App
 from stepward.client import session_of
 from stepward.errors import AlertRefused
-from stepward.model.alert_routing import AlertNews
+from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers.queue_sink import QueueSink
 from stepward.transport.queues.store_queues import StoreQueues

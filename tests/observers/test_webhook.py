@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.errors import AlertRefused, Refused, SettingsError
-from stepward.model.alert_routing import AlertNews
+from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers import WebhookSink, verify
 from tests.observers.receiver import Receiver, receiving

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.model.alert_routing import AlertProgress, AlertReceipt
+from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt
 from stepward.model.states import TaskState
 from stepward.store.contract import Store
 from tests.store.changes import REPLIES

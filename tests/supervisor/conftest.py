@@ -12,7 +12,7 @@ import pytest
 from stepward.clock import Clock, Environment, SystemClock
 from stepward.errors import AlertRefused
 from stepward.events import AlertSink, Event, Observers
-from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
+from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.errors import StoreUnavailable
-from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Step, Task
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.alert_routing import AlertRoute
+from stepward.model.alerts.alert_routing import AlertRoute
 from stepward.model.records import Alert
 from stepward.settings.sink_settings import Severity
 from tests.supervisor.conftest import Bench, FakeSink, beside

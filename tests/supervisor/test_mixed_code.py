@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from stepward.model.mixed_code import mixed
+from stepward.model.alerts.mixed_code import mixed
 from stepward.model.records import Alert, Digest, Instance, Role
 
 from .conftest import Bench

@@ -10,7 +10,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
-from stepward.model.alert_routing import EVERY_ALERT, AlertNews
+from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews
 from stepward.model.records import Alert, InboxKind
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState

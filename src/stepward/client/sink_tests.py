@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.model.alert_routing import AlertReceipt
+from stepward.model.alerts.alert_routing import AlertReceipt
 from stepward.store.contract import Store
 
 LOOK_EVERY = 0.5

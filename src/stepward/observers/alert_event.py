@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stepward.errors import InvalidPayload
-from stepward.model.alert_routing import AlertNews, severity_of
+from stepward.model.alerts.alert_routing import AlertNews, severity_of
 from stepward.model.records import Alert
 from stepward.payload import decode
 

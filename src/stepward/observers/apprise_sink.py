@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from stepward.errors import AlertRefused, SettingsError
-from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
+from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
 from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
 from stepward.settings.sink_settings import Severity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused, TransportError
-from stepward.model.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
+from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.messages.cloudevents import sequence_text
 from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.model.page_addresses import alert_link

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.events import AlertSink
-from stepward.model.alert_routing import route_of
+from stepward.model.alerts.alert_routing import route_of
 from stepward.observers.apprise_sink import AppriseSink
 from stepward.observers.logs import LogSink
 from stepward.observers.queue_sink import QueueSink

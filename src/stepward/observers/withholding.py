@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from stepward.events import WITHHELD, AlertSink
-from stepward.model.alert_routing import AlertNews, AlertRoute
+from stepward.model.alerts.alert_routing import AlertNews, AlertRoute
 from stepward.model.failures import read, titled
 from stepward.model.records import Alert
 from stepward.payload.sealed import PLAIN_ALERTS

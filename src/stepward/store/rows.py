@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stepward.model.agents import AgentHealth, AgentStanding
-from stepward.model.alert_routing import AlertReceipt, severity_of
+from stepward.model.alerts.alert_routing import AlertReceipt, severity_of
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.model.records import (
     Alert,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
-from stepward.model.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for
+from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff

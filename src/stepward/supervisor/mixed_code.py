@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stepward.events import Observers
-from stepward.model.mixed_code import Mixed, mixed
+from stepward.model.alerts.mixed_code import Mixed, mixed
 from stepward.model.records import Alert
 from stepward.store.contract import SupervisorStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.events import AlertSink
-from stepward.model.alert_routing import ReportedSink
+from stepward.model.alerts.alert_routing import ReportedSink
 from stepward.store.contract import SupervisorStore
 
 

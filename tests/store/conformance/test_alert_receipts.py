@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.model.alert_routing import EVERY_ALERT, AlertProgress, AlertReceipt, ReportedSink, is_for
+from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertProgress, AlertReceipt, ReportedSink, is_for
 from stepward.model.records import Alert, Instance, Role
 from stepward.model.states import TaskState
 from stepward.settings.sink_settings import Severity

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stepward.model.alert_routing import AlertProgress
+from stepward.model.alerts.alert_routing import AlertProgress
 from stepward.model.records import Alert
 from stepward.model.states import TaskState
 from stepward.model.tasks.stopped_tasks import KIND, WAITS_FOR, alert_details, stopped_error

@@ -12,7 +12,7 @@ import pytest
 
 from stepward.errors import StoreUnavailable
 from stepward.store.address import postgres_place
-from stepward.store.postgres.engine.connector import Connector
+from stepward.store.postgres.engine.connecting.connector import Connector
 
 MOST_TURNS = 12
 """Turns of the event loop after which asyncpg waits for the server's first byte."""

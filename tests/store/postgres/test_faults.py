@@ -12,7 +12,7 @@ from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.model.states import StepState
 from stepward.store.contract import Change
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.engine import pool
+from stepward.store.postgres.engine.connecting import pool
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import OTHERS
 from tests.store.conformance.world import (

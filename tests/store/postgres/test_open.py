@@ -11,7 +11,7 @@ from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store
 from stepward.store.opening import identify, open_store
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.engine import connector
+from stepward.store.postgres.engine.connecting import connector
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.versions import schema_of
 from tests.store.listing import listed

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepward.store.postgres.engine.connector import PINNED
+from stepward.store.postgres.engine.connecting.connector import PINNED
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
 from stepward.store.postgres.engine.search_dialect import search_dialect
 from stepward.store.search.parser import parsed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stepward.model.mixed_code import mixed
+from stepward.model.alerts.mixed_code import mixed
 from stepward.model.records import Instance, Role, WorkflowRecord
 
 PARTS = ("schema", "policy", "complete_seconds", "plan")

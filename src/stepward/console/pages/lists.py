@@ -14,7 +14,7 @@ from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.pages.overview import agent_tone
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.model.alert_routing import TEST_KIND, severity_of
+from stepward.model.alerts.alert_routing import TEST_KIND, severity_of
 from stepward.model.records import Role
 from stepward.views.agents import state_of
 from stepward.views.alert_kinds import meaning_of

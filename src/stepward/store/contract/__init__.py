@@ -5,12 +5,12 @@ seconds of the store's clock (``Store.now``). Verbs raise StoreUnavailable when 
 when the outcome of the commit is unknown.
 """
 
-from stepward.store.contract.batches import BatchPiece, BatchStore, BatchWork
 from stepward.store.contract.client import ClientStore, CompletionStore, Tally
 from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore
-from stepward.store.contract.overview import (
+from stepward.store.contract.parts.batches import BatchPiece, BatchStore, BatchWork
+from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
     MOST_IN_FLOW,
@@ -23,7 +23,7 @@ from stepward.store.contract.overview import (
     StateCount,
     StateSample,
 )
-from stepward.store.contract.retention import (
+from stepward.store.contract.parts.retention import (
     AuditedAct,
     AuditHead,
     OldRecords,

@@ -8,12 +8,12 @@ from typing import Protocol
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule
-from stepward.store.contract.alerts import AlertSinkStore
-from stepward.store.contract.batches import BatchStore
-from stepward.store.contract.credentials import CredentialStore
-from stepward.store.contract.key_uses import KeyUseStore
-from stepward.store.contract.overview import OverviewStore
-from stepward.store.contract.retention import (
+from stepward.store.contract.parts.alerts import AlertSinkStore
+from stepward.store.contract.parts.batches import BatchStore
+from stepward.store.contract.parts.credentials import CredentialStore
+from stepward.store.contract.parts.key_uses import KeyUseStore
+from stepward.store.contract.parts.overview import OverviewStore
+from stepward.store.contract.parts.retention import (
     AuditedAct,
     AuditHead,
     OldRecords,

@@ -10,9 +10,9 @@ from msgspec import Struct
 from stepward.model.records import Alert, Audit, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract.alerts import AlertDeliveryStore
-from stepward.store.contract.batches import BatchWork
-from stepward.store.contract.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
+from stepward.store.contract.parts.alerts import AlertDeliveryStore
+from stepward.store.contract.parts.batches import BatchWork
+from stepward.store.contract.parts.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
 from stepward.store.contract.values.change_rows import Post
 from stepward.store.contract.values.server import Standby
 

@@ -10,7 +10,7 @@ import msgspec
 from stepward.errors import IllegalTransition
 from stepward.model.records import Audit, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store.contract.retention import AuditedAct
+from stepward.store.contract.parts.retention import AuditedAct
 from stepward.store.contract.values.batches import Batch
 from stepward.store.rules.audit.audit_chain import Erased, ErasedAct, erased_act
 

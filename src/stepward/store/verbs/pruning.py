@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.store import rows
 from stepward.store.contract import AuditedAct, AuditHead, OldRecords
-from stepward.store.contract.retention import PAGE_BYTES, PAGE_ROWS
+from stepward.store.contract.parts.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
 from stepward.store.rules.audit.audit_chain import pruned_audit, pruned_part
 from stepward.store.verbs import journal

@@ -11,7 +11,7 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.sink_tests import answer_to_test
-from stepward.model.alert_routing import ReportedSink
+from stepward.model.alerts.alert_routing import ReportedSink
 from stepward.model.records import Alert
 from stepward.views.alerts import message_of, subject_of
 from stepward.views.times import NOTHING, span

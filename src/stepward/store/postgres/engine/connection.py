@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import asyncpg
 
 from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.engine.connecting.session import MARK, Use, cleaning
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
-from stepward.store.postgres.engine.session import MARK, Use, cleaning
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.verbs import journal

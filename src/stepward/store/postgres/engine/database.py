@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable
 from stepward.clock import Environment
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.engine.clock import StoreClock
-from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.connector import (
+from stepward.store.postgres.engine.connecting.connector import (
     PINNED,
     REPLANNED,
     SHARED_SECONDS,
@@ -16,8 +15,9 @@ from stepward.store.postgres.engine.connector import (
     Connector,
     shared_name,
 )
+from stepward.store.postgres.engine.connecting.pool import Pool
+from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import BROKEN, translated
-from stepward.store.postgres.engine.pool import Pool
 from stepward.store.postgres.engine.transactions import Transactions
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.sealing.row_codec import RowCodec

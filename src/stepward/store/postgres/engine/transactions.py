@@ -10,9 +10,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
+from stepward.store.postgres.engine.connecting.pool import Pool
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, UNKNOWN, translated
-from stepward.store.postgres.engine.pool import Pool
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.store_faults import commit_unknown, detail, refused
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from stepward.store.postgres.engine.connecting.session import Use
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.session import Use
 
 KEPT_BY_THE_DRIVER = frozenset(
     {

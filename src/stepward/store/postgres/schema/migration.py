@@ -12,8 +12,8 @@ from contextlib import suppress
 import asyncpg
 
 from stepward.errors import StoreUnavailable
+from stepward.store.postgres.engine.connecting.connector import REPLANNED
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.connector import REPLANNED
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.schema import rights, versions

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from stepward.store.contract import Identity
+from stepward.store.postgres.engine.connecting.connector import LONGEST, PREFIX
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.connector import LONGEST, PREFIX
 from stepward.store.postgres.engine.query_catalogue import quoted
 from stepward.store.schema_versions import check_app, check_version, read_migrations
 

@@ -3,8 +3,8 @@ transaction, or they wait for locks since before the server's clock was set back
 
 from __future__ import annotations
 
+from stepward.store.postgres.engine.connecting.connector import STATEMENT_SECONDS, session_name, shared_name
 from stepward.store.postgres.engine.connection import ANSWER_SECONDS, Connection
-from stepward.store.postgres.engine.connector import STATEMENT_SECONDS, session_name, shared_name
 from stepward.store.postgres.engine.query_catalogue import quoted
 from stepward.store.postgres.engine.transactions import Transactions
 

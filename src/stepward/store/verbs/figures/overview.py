@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.clock import MILLISECONDS, uuid7
 from stepward.model.states import TaskState
-from stepward.store.contract.overview import (
+from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
     MOST_IN_FLOW,

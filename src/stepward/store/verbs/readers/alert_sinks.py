@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from stepward.model.alert_routing import TEST_KIND, AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import TEST_KIND, AlertReceipt, ReportedSink
 from stepward.model.records import Alert, Audit
 from stepward.store import rows
 from stepward.store.verbs import connection as ask

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple, replace
 
-from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
 from stepward.store import rows
 from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings, LateTask, QueueHead, WaitingTask

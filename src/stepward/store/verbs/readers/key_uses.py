@@ -10,7 +10,7 @@ import msgspec
 
 from stepward.model.records import Audit
 from stepward.payload.sealed import PayloadCodec, envelope
-from stepward.store.contract.key_uses import RowPlace, SealedPage
+from stepward.store.contract.parts.key_uses import RowPlace, SealedPage
 from stepward.store.sealing.columns import (
     ACT_FORMS,
     ALERT_FORMS,

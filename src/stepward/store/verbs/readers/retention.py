@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows
 from stepward.store.contract import OldRecords, Outlived, OutlivedPage, Purged, SignalSeen, TaskSearch
-from stepward.store.contract.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.store.contract.parts.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey

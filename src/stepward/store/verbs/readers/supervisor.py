@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
-from stepward.model.alert_routing import ReportedSink
+from stepward.model.alerts.alert_routing import ReportedSink
 from stepward.model.records import Alert, Audit, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.store import rows

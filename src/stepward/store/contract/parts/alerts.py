@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stepward.model.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
 from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings
 

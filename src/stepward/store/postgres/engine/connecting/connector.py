@@ -10,7 +10,7 @@ from asyncpg.connect_utils import SessionAttribute
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.address import PostgresPlace, hosts_of, rotated
-from stepward.store.postgres.engine.cancelled_connects import retrieve_errors
+from stepward.store.postgres.engine.connecting.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import BROKEN, translated
 from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
