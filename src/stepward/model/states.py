@@ -1,7 +1,7 @@
 """The states of tasks and steps, and the moves between them, as data.
 
-CHECK constraints, the drawing in docs/states.md (tests/test_states_drawing.py) and the assertions at run time all come
-from these tables.
+CHECK constraints, the drawing in docs/states.md (tests/pages/test_states_drawing.py) and the assertions at run time all
+come from these tables.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from stepward.model.messages.status_events import StatusEventType
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store.contract import Completion
 
-PAGE = Path(__file__).parents[1] / "docs" / "verbs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "verbs.md"
 TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues", "Batches": "SyncBatches"}
 RUNNING = {
     "init",

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 SITE = (ROOT / "mkdocs.yml").read_text("utf-8")
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "stepward"
+SOURCE = Path(__file__).parents[2] / "src" / "stepward"
 FILE_LINES = 300
 FUNCTION_LINES = 50
 ENGINES = re.compile(r"\b(sqlite|postgres|nats|rabbitmq)\b")

@@ -15,7 +15,7 @@ from stepward.cli.input.targets import load_app
 from stepward.cli.main import cli
 from stepward.model.states import TaskState
 
-PAGE = (Path(__file__).parents[1] / "docs" / "pipelines.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "pipelines.md").read_text(encoding="utf-8")
 CODE = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
 SHOWN = re.search(r"```console\n(.*?)```", PAGE, re.DOTALL)
 

@@ -16,7 +16,7 @@ from stepward.workflow.decisions import Diverged
 from stepward.workflow.definition import Workflow
 from tests.workflow.play import Play
 
-PAGE = (Path(__file__).parents[1] / "docs" / "changing-code.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "changing-code.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:<!-- (\w+) -->\n)?```python\n(.*?)```(?:\n\n```text\n(.*?)\n```)?", re.DOTALL)
 ACTS: list[Callable[[Play], None]] = [
     lambda play: play.finish("payments.charge/1", "paid"),

@@ -23,7 +23,7 @@ from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, 
 from stepward.payload import Signature, decode, encode
 from stepward.testing import environment
 
-PAGE = Path(__file__).parents[1] / "docs" / "payloads.md"
+PAGE = Path(__file__).parents[2] / "docs" / "payloads.md"
 
 
 @dataclass

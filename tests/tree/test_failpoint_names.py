@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stepward.scheduler.failpoints import WRITES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "stepward"
 PASSED = re.compile(r"failpoint\(\"([^\"]+)\.(?:before|after)\"\)")
 WORDS = re.compile(r"[a-z_]+\.[a-z_]+")

@@ -18,7 +18,7 @@ import stepward
 SHOWS_WHAT_IS_WITHIN = {"Agent", "App", "HttpAgent", "Transaction"}
 """Their methods return classes that are not public; no further class may."""
 RECORDED = Path(__file__).with_name("public_surface.txt")
-TO_RECORD = "if this is meant, follow docs/versioning.md and write the lines into tests/public_surface.txt"
+TO_RECORD = "if this is meant, follow docs/versioning.md and write the lines into tests/tree/public_surface.txt"
 
 
 def surface(module: Any) -> Iterator[str]:

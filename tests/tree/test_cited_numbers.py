@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "tests", "simulation", "torture", "benchmarks", "examples", "showcase", "docs")
 CITED = re.compile(r"\b[RBSL][1-9][0-9]?\b")
 DEFINED = re.compile(r"^\| ([RBSL][1-9][0-9]?) \|", re.MULTILINE)

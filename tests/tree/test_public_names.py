@@ -9,7 +9,7 @@ from pathlib import Path
 import stepward
 import stepward.testing
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PUBLIC = {*stepward.__all__, *stepward.testing.__all__}
 """The package itself, and the kit for tests of applications."""
 DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)

@@ -9,7 +9,7 @@ from pathlib import Path
 from stepward.model.current import PROGRESS_BYTES, CurrentStep
 from stepward.store.contract import RefusalReason
 
-PAGE = (Path(__file__).parents[1] / "docs" / "long-steps.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "long-steps.md").read_text(encoding="utf-8")
 
 
 def test_its_code_can_be_read() -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 
-PAGE = Path(__file__).parent.parent / "docs" / "states.md"
+PAGE = Path(__file__).parents[2] / "docs" / "states.md"
 State = TypeVar("State", bound=StrEnum)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "stepward"
+SOURCE = Path(__file__).parents[2] / "src" / "stepward"
 POINTER = re.compile(r"(See ``[^`]+``\.?|Add one\.?)$")
 """A docstring that sends the reader elsewhere, or repeats the name: a method inherits its Protocol's instead."""
 
