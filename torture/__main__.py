@@ -37,7 +37,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="stepward-torture-"))
     print(f"torture for {plan.seconds / MINUTE:g} minutes, seed {seed}", flush=True)
     try:
-        with clustered() as cluster:
+        with clustered(folder) as cluster:
             verdict = asyncio.run(ending.bound(torture(plan, cluster, folder)))
     except asyncio.CancelledError:
         if ending.exit_code is None:

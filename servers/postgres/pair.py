@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from servers.postgres.programs import newest, reachable, run
-from servers.postgres.server import Server, cluster, home
+from servers.postgres.server import START_SECONDS, Server, cluster, home
 
 SYNCHRONY = "synchrony.conf"
+RETRY_SECONDS = 0.5
 ONE_STANDBY = "synchronous_standby_names = '*'\n"
 NO_STANDBY = "synchronous_standby_names = ''\n"
 
@@ -45,13 +47,34 @@ class Pair:
     def attach(self) -> None:
         """Make the server that is not the primary its standby anew, from a copy of it; the primary works on."""
         self.standby.stop(immediate=True)
-        shutil.rmtree(self.standby.folder)
-        cluster(self.standby.folder.parent, self.standby.folder.name)
-        source = f"host=127.0.0.1 port={self.primary.port} user=postgres"
-        options = ["-D", str(self.standby.folder), "-d", source, "-R", "-c", "fast", "--no-sync"]
-        run(self.standby.programs / "pg_basebackup", *options, cwd=self.standby.folder)
+        self._copy()
         self.standby.start()
         self.expect_standby(self._synchronous)
+
+    def _copy(self) -> None:
+        """Copy the primary's files. Raises RuntimeError if that fails for longer than a server's start may take.
+
+        A primary that loses one of its processes ends all sessions, takes none until it has recovered, and breaks a
+        copy under way.
+        """
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self._try_to_copy()
+            except RuntimeError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(RETRY_SECONDS)
+            else:
+                return
+
+    def _try_to_copy(self) -> None:
+        folder = self.standby.folder
+        shutil.rmtree(folder)
+        cluster(folder.parent, folder.name)
+        source = f"host=127.0.0.1 port={self.primary.port} user=postgres"
+        options = ["-D", str(folder), "-d", source, "-R", "-c", "fast", "--no-sync"]
+        run(self.standby.programs / "pg_basebackup", *options, cwd=folder)
 
     def expect_standby(self, expected: bool) -> None:
         """Whether the primary's commits wait until the standby has them, too."""

@@ -43,7 +43,7 @@ class Server:
         self.port = port or free_port()
         self.folder = folder
         self.programs = programs
-        self._log = folder.parent / f"{folder.name}.log"
+        self.log = folder.parent / f"{folder.name}.log"
         self._settings = {**SETTINGS, **settings}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -79,7 +79,7 @@ class Server:
         """Start it, and wait until it takes connections."""
         options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self.programs / "postgres"), "-D", str(self.folder), "-p", str(self.port), *options]
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, user=user(), stdout=log, stderr=log, cwd=self.folder, env={**os.environ, **self.environment}
             )
@@ -105,7 +105,7 @@ class Server:
         end = time.perf_counter() + START_SECONDS
         while not self._is_ready(process.pid):
             if process.poll() is not None:
-                said = self._log.read_text(errors="replace").strip() or "nothing"
+                said = self.log.read_text(errors="replace").strip() or "nothing"
                 raise RuntimeError(f"PostgreSQL: expected it to start, found it ended; it said {said.splitlines()[-1]}")
             if time.perf_counter() > end:
                 raise RuntimeError(f"PostgreSQL: expected it to start within {START_SECONDS} s, found it did not")

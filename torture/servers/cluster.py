@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -17,7 +18,16 @@ from servers.postgres import Pair, paired
 from servers.postgres.server import Server
 from torture.servers.clocks import RIGHT, ShiftedClock
 
-SETTINGS = {"max_connections": "250"}
+SETTINGS = {
+    "max_connections": "250",
+    # Tells which of a server's processes ended unexpectedly.
+    "log_min_messages": "log",
+    "log_checkpoints": "off",
+    "log_line_prefix": "%m [%p] %b ",
+}
+RECOVERY_SECONDS = 60.0
+"""How long a server may take to recover from the loss of one of its processes."""
+RETRY_SECONDS = 0.2
 SCHEMA = "stepward_torture"
 TABLES = """
 create table booked (task text);
@@ -68,7 +78,7 @@ class PostgresPair:
         """Ask the primary beside Stepward."""
         async with self._looking:
             if self._connection is None or self._connection.is_closed():
-                self._connection = await asyncpg.connect(self.pair.primary.address(self._database), command_timeout=10)
+                self._connection = await _connected(self.pair.primary.address(self._database))
             return list(await self._connection.fetch(sql, *values))
 
     async def close(self) -> None:
@@ -130,7 +140,7 @@ class PostgresPair:
 
     async def _has_begun(self, server: Server) -> None:
         """Tell its clock since when its processes are there."""
-        connection = await asyncpg.connect(server.address())
+        connection = await _connected(server.address())
         try:
             began = float(await connection.fetchval(BEGAN))
         finally:
@@ -145,14 +155,26 @@ class PostgresPair:
                 os.kill(pid, number)
 
 
+async def _connected(address: str) -> asyncpg.Connection[asyncpg.Record]:
+    """Connect; waits for a server that recovers."""
+    end = time.monotonic() + RECOVERY_SECONDS
+    while True:
+        try:
+            return await asyncpg.connect(address, command_timeout=10)
+        except (asyncpg.CannotConnectNowError, asyncpg.ConnectionDoesNotExistError):
+            if time.monotonic() > end:
+                raise
+            await asyncio.sleep(RETRY_SECONDS)
+
+
 def _children(pid: int) -> list[int]:
     found = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     return [int(child) for child in found.split()]
 
 
 @contextmanager
-def clustered() -> Iterator[PostgresPair]:
-    """A new pair whose clocks can be moved, begun and gone with the block."""
+def clustered(logs: Path | None = None) -> Iterator[PostgresPair]:
+    """A new pair whose clocks can be moved, begun and gone with the block; its logs are left in the folder."""
     clocks: dict[int, ShiftedClock] = {}
 
     def give(server: Server) -> None:
@@ -160,4 +182,9 @@ def clustered() -> Iterator[PostgresPair]:
         server.environment = clocks[server.port].environment
 
     with paired(settings=SETTINGS, prepare=give) as pair:
-        yield PostgresPair(pair, clocks)
+        try:
+            yield PostgresPair(pair, clocks)
+        finally:
+            if logs is not None:
+                for server in (pair.primary, pair.standby):
+                    shutil.copy(server.log, logs / f"postgres-{server.log.name}")
