@@ -136,6 +136,13 @@ async def test_the_end_of_an_alert_is_information(caplog: pytest.LogCaptureFixtu
     assert record.getMessage() == "alert.resolved number=7 kind=undo_failed severity=critical task=order-1"
 
 
+async def test_an_alert_of_a_deleted_task_names_its_internal_id_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    await LogSink().deliver(Alert(number=7, kind="task_error", task="uid-1", message="failed"), AlertNews.RAISED)
+    (record,) = caplog.records
+    assert " task_uid=uid-1 " in record.getMessage()
+    assert " task=" not in record.getMessage()
+
+
 async def test_the_line_of_an_alert_links_to_the_page_of_its_task(caplog: pytest.LogCaptureFixture) -> None:
     sink = LogSink(console_url="https://console.example.com")
     await sink.deliver(Alert(number=7, kind="task_error", task_id="a/b 1", message="failed"), AlertNews.RAISED)

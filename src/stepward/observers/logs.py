@@ -98,7 +98,8 @@ class LogSink:
             "number": alert.number,
             "kind": alert.kind,
             "severity": severity_of(alert.kind),
-            "task": alert.task_id or alert.task,
+            "task": alert.task_id,
+            "task_uid": alert.task if alert.task_id is None else None,
             "step": alert.step,
         }
         if news is AlertNews.RESOLVED:

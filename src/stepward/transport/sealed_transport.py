@@ -79,7 +79,10 @@ class SealedTransport:
         reason = unopened_part(message)
         if reason is None:
             return replace(delivery, message=message)
-        self.observers.tell("transport.unopened", queue=queue, task=message.task, step=message.key, error=reason)
+        # An answer names its task by the internal id alone.
+        id = message.task_id if isinstance(message, Request) else None
+        uid = None if isinstance(message, Request) else message.task
+        self.observers.tell("transport.unopened", queue=queue, task=id, task_uid=uid, step=message.key, error=reason)
         if isinstance(message, Reply):
             return replace(delivery, message=_unreadable(message, reason))
         if isinstance(message, Request):

@@ -254,7 +254,8 @@ async def test_a_request_that_may_have_begun_is_not_answered_as_never_begun(addr
         await other.revoke(QUEUE, "a", 1, request().key, 1)
         async with asyncio.timeout(LEASE * 10):
             assert tasks(await other.take(QUEUE, 2, LEASE)) == ["b"]
-        await events.of("transport.revoked_in_doubt")
+        told = await events.of("transport.revoked_in_doubt")
+        assert (told.fields["task"], told.fields["step"]) == (request("a").task_id, request("a").key)
         waiting = asyncio.ensure_future(one.take(request().reply_to, 9, LEASE))
         await asyncio.wait({waiting}, timeout=LEASE)
         assert not waiting.done()

@@ -233,7 +233,7 @@ class Consumer(Generic[Handle]):
             if box.is_returned:
                 # Its former consumer may still work on it: it cannot be answered as never begun.
                 self._observers.tell(
-                    "transport.revoked_in_doubt", queue=self._queue, task=request.task, key=request.key
+                    "transport.revoked_in_doubt", queue=self._queue, task=request.task_id, step=request.key
                 )
             else:
                 answers[request.reply_to].append(request.never_began())
