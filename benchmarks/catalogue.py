@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import brokers, measures, memory, postgres_costs, processes, queues
-from benchmarks.browser_latency import clicking
-from benchmarks.draining import draining
+from benchmarks.measures import brokers, memory, one_process, postgres_costs, processes, queues
+from benchmarks.measures.browser_latency import clicking
+from benchmarks.measures.draining import draining
+from benchmarks.measures.safeguards import safeguards
+from benchmarks.measures.supervisor_passes import supervising
+from benchmarks.measures.takeover import takeover, takeover_of_one_of_four
 from benchmarks.peers import DBOS
 from benchmarks.report import Target, Targets
-from benchmarks.safeguards import safeguards
 from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
-from benchmarks.supervisor_passes import supervising
-from benchmarks.takeover import takeover, takeover_of_one_of_four
 from servers.postgres import running
 
 Measure = Callable[[Place], Coroutine[Any, Any, dict[str, float]]]
@@ -56,20 +56,20 @@ SQLITE = Catalogue(
     "Stepward on SQLite, synchronous=FULL, one process",
     Path("build/bench.json"),
     {
-        "throughput": measures.throughput,
-        "latency": measures.latency,
-        "submission": measures.submission,
+        "throughput": one_process.throughput,
+        "latency": one_process.latency,
+        "submission": one_process.submission,
         "accepting": queues.accepting,
         "telling": queues.telling,
         "clicking": clicking,
-        "idle": measures.idle,
+        "idle": one_process.idle,
         "memory, resident": memory.active,
         "memory, evicted": memory.evicted,
         "takeover": takeover,
         "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
-        "growth": measures.growth,
+        "growth": one_process.growth,
     },
     {
         ("throughput", "steps_per_s"): Target(15_000, at_most=False),
@@ -93,9 +93,9 @@ POSTGRESQL = Catalogue(
     "Stepward on PostgreSQL, fsync and synchronous_commit on, beside DBOS on the same server",
     Path("build/bench-postgresql.json"),
     {
-        "throughput": measures.throughput,
+        "throughput": one_process.throughput,
         "draining": draining,
-        "latency": measures.latency,
+        "latency": one_process.latency,
         "costs": postgres_costs.costs,
         "two schedulers": processes.two_schedulers,
         "transport, store": partial(brokers.transport, queues=brokers.in_the_store),
@@ -104,11 +104,11 @@ POSTGRESQL = Catalogue(
         "safeguards": safeguards,
         "supervising": supervising,
         "takeover": takeover_of_one_of_four,
-        "submission": measures.submission,
+        "submission": one_process.submission,
         "accepting": queues.accepting,
         "telling": queues.telling,
-        "idle": measures.idle,
-        "growth": measures.growth,
+        "idle": one_process.idle,
+        "growth": one_process.growth,
     },
     {
         ("throughput", "share_of_raw_limit"): Target(0.18, at_most=False),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import brokers, measures, processes, queues
 from benchmarks.application import make_app
-from benchmarks.draining import draining
-from benchmarks.postgres_costs import costs
-from benchmarks.safeguards import safeguards, unguarded
+from benchmarks.measures import brokers, one_process, processes, queues
+from benchmarks.measures.draining import draining
+from benchmarks.measures.postgres_costs import costs
+from benchmarks.measures.safeguards import safeguards, unguarded
+from benchmarks.measures.supervisor_passes import supervising
+from benchmarks.measures.takeover import takeover
 from benchmarks.store_locations import Place, PostgresBench
-from benchmarks.supervisor_passes import supervising
-from benchmarks.takeover import takeover
 from stepward.model.messages.seal import Seal, StoreIdentity
 from tests.tiers import nightly
 
@@ -21,24 +21,24 @@ PEERS_RATE = 1_000.0
 
 
 async def test_throughput_is_compared_round_by_round(place: Place) -> None:
-    figures = await measures.throughput(place, rounds=1, tasks=20, peer_tasks=4)
+    figures = await one_process.throughput(place, rounds=1, tasks=20, peer_tasks=4)
     assert figures["share_of_raw_limit"] == figures["steps_per_s"] / figures["raw_limit_steps_per_s"]
 
 
 async def test_the_peers_better_way_counts(postgres: PostgresBench) -> None:
-    figures = await measures.throughput(postgres, rounds=1, tasks=20, peer_tasks=4)
+    figures = await one_process.throughput(postgres, rounds=1, tasks=20, peer_tasks=4)
     assert figures["dbos_steps_per_s"] == PEERS_RATE
     assert figures["times_dbos"] == figures["steps_per_s"] / PEERS_RATE
 
 
 async def test_latency_counts_a_commit_for_each_step_and_one_to_begin(place: Place) -> None:
-    figures = await measures.latency(place, rounds=1, repeats=8, peer_repeats=1)
+    figures = await one_process.latency(place, rounds=1, repeats=8, peer_repeats=1)
     assert 1.1 <= figures["commits_per_step_alone"] < 2.0
     assert figures["times_floor"] == pytest.approx(figures["ten_steps_alone_ms"] / figures["floor_ms"])
 
 
 async def test_the_peers_lower_latency_counts(postgres: PostgresBench) -> None:
-    figures = await measures.latency(postgres, rounds=1, repeats=8, peer_repeats=1)
+    figures = await one_process.latency(postgres, rounds=1, repeats=8, peer_repeats=1)
     assert figures["dbos_ms"] == 250.0
 
 
@@ -101,7 +101,7 @@ async def test_heirs_move_all_that_the_killed_one_held(place: Place) -> None:
 
 
 async def test_submissions(place: Place) -> None:
-    figures = await measures.submission(place, many=20, single=32)
+    figures = await one_process.submission(place, many=20, single=32)
     assert figures["submissions_per_s"] > 0
 
 
@@ -114,9 +114,9 @@ async def test_every_output_line_is_read(place: Place) -> None:
 
 
 async def test_rest(place: Place) -> None:
-    assert (await measures.idle(place, seconds=0.5))["statements_per_s"] < 20
+    assert (await one_process.idle(place, seconds=0.5))["statements_per_s"] < 20
 
 
 async def test_growth(place: Place) -> None:
-    figures = await measures.growth(place, histories=(10, 20), rounds=1, tasks=10)
+    figures = await one_process.growth(place, histories=(10, 20), rounds=1, tasks=10)
     assert set(figures) == {"cpu_us_per_step_at_10", "cpu_us_per_step_at_20", "million_times_thousand"}

@@ -101,7 +101,7 @@ def _shop(address: str) -> App:
 
 @asynccontextmanager
 async def _reader(app: App, count: int) -> AsyncIterator[None]:
-    command = [sys.executable, "-m", "benchmarks.queues", app.settings.store, str(count)]
+    command = [sys.executable, "-m", "benchmarks.measures.queues", app.settings.store, str(count)]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     await process.stdout.readline()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from benchmarks.application import make_app, one, ten, two
-from benchmarks.draining import PROCESSED
 from benchmarks.loads import STEPS, median
+from benchmarks.measures.draining import PROCESSED
 from benchmarks.store_locations import Place
 from benchmarks.store_queries import once, until
 from benchmarks.workers import worker

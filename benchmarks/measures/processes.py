@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from benchmarks.application import make_app, ten, two
-from benchmarks.draining import PROCESSED
 from benchmarks.loads import AT_ONCE, STEPS, median, ratio
+from benchmarks.measures.draining import PROCESSED
 from benchmarks.store_locations import Place
 from benchmarks.store_queries import once, until
 from benchmarks.workers import Worker, workers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks.application import half, make_app
-from benchmarks.draining import PROCESSED
+from benchmarks.measures.draining import PROCESSED
 from benchmarks.store_locations import Place
 from benchmarks.store_queries import until
 from benchmarks.workers import worker, workers

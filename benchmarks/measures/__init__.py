@@ -1,0 +1,1 @@
+"""The measures, a module for each subject; each runs in processes of its own."""
