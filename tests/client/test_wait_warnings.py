@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from stepward import Agent, App, Client, workflow
-from stepward.client import session_of, wait_warnings
+from stepward.client import session_of
 from stepward.client.agents import LATE_SECONDS
-from stepward.client.wait_hindrances import WaitView, hindrance
+from stepward.client.waiting import wait_warnings
+from stepward.client.waiting.wait_hindrances import WaitView, hindrance
 from stepward.model.records import Instance, Role, Task
 from stepward.model.states import TaskState
 

@@ -15,7 +15,7 @@ from stepward.client.submitting.in_transaction import Prepared
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.submissions import Preparation
 from stepward.client.task_pages import Page
-from stepward.client.waiting import Endings
+from stepward.client.waiting.waiting import Endings
 
 __all__ = [
     "UNSET",

@@ -17,8 +17,8 @@ from stepward.client.status import StepRecord, TaskStatus, status_of, step_recor
 from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.client.submitting.validation import priority as checked_priority
-from stepward.client.wait_hindrances import WaitView, lacks_agent, not_ended
-from stepward.client.wait_warnings import LOOK_SECONDS, WaitWarning
+from stepward.client.waiting.wait_hindrances import WaitView, lacks_agent, not_ended
+from stepward.client.waiting.wait_warnings import LOOK_SECONDS, WaitWarning
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures

@@ -17,7 +17,7 @@ from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
-from stepward.client.waiting import Endings, Lookout
+from stepward.client.waiting.waiting import Endings, Lookout
 from stepward.clock import Environment
 from stepward.errors import Refused, TaskNotFound
 from stepward.events import Hints

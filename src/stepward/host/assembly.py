@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
 from stepward.client.submitting.recurring import Recurring
-from stepward.client.waiting import Endings
+from stepward.client.waiting.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter

@@ -27,7 +27,7 @@ from stepward.store.search.listing import listed_columns
 
 Queries = Mapping[str, str]
 
-FOLDERS = ("", "hot", "schema", "server")
+FOLDERS = ("queries/tasks", "queries/instances", "queries/operators", "hot", "schema", "server")
 """Where its ``.sql`` files stand; those of ``external`` are for connections of applications."""
 CATALOGUES_KEPT = 16
 TYPES = {"str": "text", "int": "integer", "float": "float8", "bool": "boolean", "bytes": "bytea"}

@@ -11,7 +11,7 @@ from stepward.store.sealing.columns import GIVEN, INBOX, SHOWN, TASK, Columns
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 
-FOLDERS = ("", "hot")
+FOLDERS = ("queries/tasks", "queries/instances", "queries/operators", "hot")
 """Where its ``.sql`` files stand."""
 
 SUPERVISION = {

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from stepward.client.wait_hindrances import WaitView, hindrance
+from stepward.client.waiting.wait_hindrances import WaitView, hindrance
 from stepward.errors import StepwardError
 
 FIRST_LOOK_SECONDS = 3.0
