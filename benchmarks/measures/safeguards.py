@@ -19,7 +19,7 @@ from benchmarks.store_locations import Place
 from servers import nats
 from stepward import App, Client, payload, step, workflow
 from stepward.client.submitting import validation
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.store import transaction_scopes
 from stepward.store.postgres.engine.connecting.session import Use
 from stepward.store.postgres.engine.connection import Connection
@@ -124,8 +124,8 @@ def unguarded() -> Iterator[None]:
 
     with ExitStack() as stack:
         for owner, name, instead in (
-            (Seal, "proof", lambda *_: "0" * 32),
-            (Seal, "is_genuine", lambda *_: True),
+            (Signer, "proof", lambda *_: "0" * 32),
+            (Signer, "is_genuine", lambda *_: True),
             (payload, "is_deeper", lambda *_: False),
             (validation, "_check_text", lambda *_: None),
             (transaction_scopes.Scope, "check", lambda _: None),

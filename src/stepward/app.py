@@ -21,7 +21,7 @@ from stepward.host import Host, Parts, Roles
 from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
-from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
@@ -256,8 +256,8 @@ class App:
             if roles.scheduler:
                 await mark_key(store.host, codec)
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
-            seal = Seal(await store.host.identity(fresh))
-            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, seal, codec)
+            signer = Signer(await store.host.identity(fresh))
+            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec)
             transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
             await store.close()
@@ -272,7 +272,7 @@ class App:
             schedules=self.schedules,
             queues=queues,
             brokered=brokered,
-            seal=seal,
+            signer=signer,
             settings=settings,
             environment=self.environment,
             observers=self.observers,

@@ -11,7 +11,7 @@ from stepward.clock import Environment
 from stepward.events import Hints, Observers
 from stepward.host import Host
 from stepward.model.messages.requests import request_queue
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import Store
@@ -101,7 +101,7 @@ class Reach:
     observers: Observers
     store: Store
     hints: Hints
-    seal: Seal
+    signer: Signer
     codec: PayloadCodec | None = None
 
     async def transport(self, asks: Sequence[str]) -> Transport:
@@ -126,7 +126,7 @@ class Reach:
             environment=self.environment,
             observers=self.observers,
             bury=burying(self.store.messages),
-            seal=self.seal,
+            signer=self.signer,
             lease=self.settings.lease,
             asks=[request_queue(agent) for agent in asks],
         )

@@ -12,7 +12,7 @@ from benchmarks.measures.safeguards import safeguards, unguarded
 from benchmarks.measures.supervisor_passes import supervising
 from benchmarks.measures.takeover import takeover
 from benchmarks.store_locations import Place, PostgresBench
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from tests.tiers import nightly
 
 pytestmark = pytest.mark.servers
@@ -77,10 +77,10 @@ async def test_safeguards_are_compared_with_their_absence(postgres: PostgresBenc
 async def test_without_safeguards_nothing_is_proven_and_no_session_is_cleaned(postgres: PostgresBench) -> None:
     """Else the comparison would say that they cost nothing."""
     app = make_app(await postgres.fresh())
-    seal = Seal(StoreIdentity("store", b"key"))
+    signer = Signer(StoreIdentity("store", b"key"))
     async with app.client() as client:
         with unguarded():
-            assert seal.is_genuine("forged", "task", 0, "act/1", 1, "svc")
+            assert signer.is_genuine("forged", "task", 0, "act/1", 1, "svc")
             async with client.transaction() as transaction:
                 await transaction.execute("set application_name = 'left'")
         async with client.transaction() as transaction:

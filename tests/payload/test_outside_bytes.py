@@ -25,7 +25,7 @@ from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
 from stepward.transport.wire.wire import MOST_APART, Wire
 from stepward.transport.wire.wire_events import decode_revocation
-from tests.transport.messages import SEAL
+from tests.transport.messages import SIGNER
 
 SIZE = 1024 * 1024
 TRIES = 5
@@ -65,7 +65,7 @@ SHAPES: dict[str, bytes] = {
     "spaces": filled(b"[", b" ", b"]"),
     "NUL": filled(b"", b"\0"),
 }
-wire = Wire("shop", SEAL)
+wire = Wire("shop", SIGNER)
 
 
 def with_data(data: bytes, **attributes: object) -> bytes:

@@ -17,11 +17,11 @@ from servers import nats, rabbitmq
 from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.events import Event, Observers
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.opening import open_broker
-from tests.transport.messages import SEAL
+from tests.transport.messages import SIGNER
 from tests.transport.rabbitmq.documented import definitions
 
 _numbers = itertools.count(1)
@@ -127,7 +127,7 @@ async def opened(
     events: list[Event] | None = None,
     buried: Buried | None = None,
     now: Callable[[], float] | None = None,
-    seal: Seal = SEAL,
+    signer: Signer = SIGNER,
     asks: Sequence[str] = (),
 ) -> BrokerTransport:
     observers = Observers(*([events.append] if events is not None else []))
@@ -138,7 +138,7 @@ async def opened(
         environment=Environment(),
         observers=observers,
         bury=(buried or Buried()).bury,
-        seal=seal,
+        signer=signer,
         lease=10.0,
         asks=asks,
     )

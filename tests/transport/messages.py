@@ -6,12 +6,12 @@ from msgspec.structs import replace
 
 from stepward import App
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
 
 IDENTITY = StoreIdentity("5d0c9be1a7f24e6083b1", bytes(range(32)))
-SEAL = Seal(IDENTITY)
+SIGNER = Signer(IDENTITY)
 """That of the store of which messages are made up here."""
 
 Proven = TypeVar("Proven", Request, Reply, Progress)
@@ -57,12 +57,12 @@ async def keep_identity(app: App) -> None:
     await store.close()
 
 
-async def seal_of(store: Store) -> Seal:
+async def signer_of(store: Store) -> Signer:
     """That of a store at work."""
-    return Seal(await store.host.identity(StoreIdentity("unused", b"")))
+    return Signer(await store.host.identity(StoreIdentity("unused", b"")))
 
 
-def proven(message: Proven, seal: Seal = SEAL) -> Proven:
+def proven(message: Proven, signer: Signer = SIGNER) -> Proven:
     """The message with the proof of its attempt."""
-    proof = seal.proof(message.task, message.run, message.key, message.attempt, message.agent)
+    proof = signer.proof(message.task, message.run, message.key, message.attempt, message.agent)
     return replace(message, proof=proof)

@@ -13,7 +13,7 @@ from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
-from tests.transport.messages import SEAL, request
+from tests.transport.messages import SIGNER, request
 from tests.virtual import VirtualLoop
 
 LEASE = 5.5
@@ -49,7 +49,7 @@ async def bury(queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
 
 
 async def test_a_failed_return_is_retried_every_second_until_the_lease_ends() -> None:
-    now, wire, told = asyncio.get_running_loop().time, Wire("shop", SEAL), list[tuple[float, Event]]()
+    now, wire, told = asyncio.get_running_loop().time, Wire("shop", SIGNER), list[tuple[float, Event]]()
     intake: Consumer[str] = Consumer(
         "agents.payments",
         lambda _: Away(),

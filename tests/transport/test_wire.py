@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from stepward.model.messages.requests import Outcome, Reply, traceparent
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import MOST_APART, Wire, join
 from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
-from tests.transport.messages import IDENTITY, SEAL, reply, request
+from tests.transport.messages import IDENTITY, SIGNER, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop", SEAL)
+WIRE = Wire("shop", SIGNER)
 
 
 def told(message: AgentMessage) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def test_a_request_is_a_cloud_event() -> None:
         "type": "stepward.request",
         "id": "uid-1/1/payments.charge/1/1",
         "source": "/stepward/shop",
-        "store": SEAL.store,
-        "proof": SEAL.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
+        "store": SIGNER.store,
+        "proof": SIGNER.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
         "subject": "order-1",
         "time": "2027-01-15T08:00:00Z",
         "expirytime": "2027-01-15T08:00:10.500000Z",
@@ -129,12 +129,12 @@ def test_a_batch_of_too_many_odd_events_is_one_dead_letter() -> None:
 
 
 def test_a_reply_of_another_applications_agent_is_none_of_ours() -> None:
-    read = WIRE.decode(join([Wire("other", SEAL).encode(reply(), START)]))
+    read = WIRE.decode(join([Wire("other", SIGNER).encode(reply(), START)]))
     assert (read.messages, [each.reason for each in read.rejected]) == ([], [RejectionReason.UNPROVEN])
 
 
 def test_a_message_that_names_another_store_is_rejected_whatever_it_proves() -> None:
-    copied = Seal(StoreIdentity("0f1e2d3c4b5a69788796", IDENTITY.key))
+    copied = Signer(StoreIdentity("0f1e2d3c4b5a69788796", IDENTITY.key))
     read = WIRE.decode(join([Wire("shop", copied).encode(request(), START)]))
     assert (read.messages, [each.reason for each in read.rejected]) == ([], [RejectionReason.FOREIGN_STORE])
 

@@ -11,10 +11,10 @@ from stepward.model.current import PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join
-from tests.transport.messages import SEAL, progress, reply, request
+from tests.transport.messages import SIGNER, progress, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop", SEAL)
+WIRE = Wire("shop", SIGNER)
 
 
 def event(**changes: Any) -> bytes:
@@ -27,8 +27,8 @@ def test_progress_is_a_cloud_event_with_its_time() -> None:
         "type": "stepward.progress",
         "id": "uid-1/1/payments.charge/1/1/progress/1800000001.250000",
         "source": "/stepward/shop/agents.payments",
-        "store": SEAL.store,
-        "proof": SEAL.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
+        "store": SIGNER.store,
+        "proof": SIGNER.proof("uid-1", 1, "payments.charge/1", 1, "payments"),
         "time": "2027-01-15T08:00:01.250000Z",
         "correlationid": "uid-1",
         "run": 1,

@@ -11,7 +11,7 @@ from stepward.client.waiting.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
 from stepward.model.failures import FailureConverter
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.model.records import Role
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
@@ -41,7 +41,7 @@ class Parts:
     """The applications' own queues: submissions and private response queues."""
     brokered: BrokerQueues | None = None
     """The same, if they are a broker's: rows of the store for them are carried to the broker."""
-    seal: Seal | None = None
+    signer: Signer | None = None
     """At a broker: the key that signs requests and replies."""
     hints: Hints
     endings: Endings

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.settings.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
@@ -31,7 +31,7 @@ async def open_broker(
     environment: Environment,
     observers: Observers,
     bury: Bury,
-    seal: Seal,
+    signer: Signer,
     lease: float,
     asks: Sequence[str] = (),
 ) -> BrokerTransport:
@@ -50,10 +50,10 @@ async def open_broker(
         now=now,
         observers=observers,
         bury=bury,
-        seal=seal,
+        signer=signer,
     )
     try:
-        await broker.open(transport.broadcasts.receive, transport.broadcasts.lost, seal.store)
+        await broker.open(transport.broadcasts.receive, transport.broadcasts.lost, signer.store)
         for queue in asks:
             # Requests to that queue are refused too, and reported then.
             with suppress(QueueRefused):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.model.messages.seal import StoreIdentity
+from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert
 from stepward.store.contract import Store
 from tests.store.conformance.world import World

@@ -10,17 +10,17 @@ import pytest
 from stepward import Agent, App, Client, workflow
 from stepward.client import session_of
 from stepward.model.messages.requests import request_queue
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.model.records import Alert
 from stepward.transport.wire.wire import Wire, join
 from tests.transport.brokers import brokered, new_app
-from tests.transport.messages import reply, request, seal_of
+from tests.transport.messages import reply, request, signer_of
 from tests.transport.wire.doors import Door
 
 pytestmark = pytest.mark.servers
 
 MANY = 300
-OTHER = Seal(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))
+OTHER = Signer(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))
 payments = Agent("payments")
 
 
@@ -42,7 +42,7 @@ async def test_one_alert_names_both_stores(door: Door, tmp_path: Path) -> None:
         asked = [staging.encode(request(f"{number}", proof=None), 0.0) for number in range(MANY)]
         await door.put(shop.name, request_queue("payments"), join(asked))
         alert = await alerted(client)
-        ours = await seal_of(session_of(client).store)
+        ours = await signer_of(session_of(client).store)
         assert (alert.kind, alert.task) == ("foreign_store", None)
         assert ours.store in alert.message
         assert OTHER.store in alert.message
@@ -56,7 +56,7 @@ async def test_forged_replies_leave_one_alert_and_nothing_in_the_audit(address: 
         assert running.host.scheduler is not None
         queue = f"replies.{running.host.scheduler.instance}"
         before = await client.audits(None, 1_000)
-        async with brokered(address, app=shop.name, seal=await seal_of(session_of(client).store)) as stranger:
+        async with brokered(address, app=shop.name, signer=await signer_of(session_of(client).store)) as stranger:
             forged = [reply(f"{number}", proof="0" * 32) for number in range(MANY)]
             await stranger.publish(queue, forged)
         alert = await alerted(client)

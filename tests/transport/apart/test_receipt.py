@@ -7,15 +7,15 @@ import asyncio
 import pytest
 
 from stepward.model.messages.requests import request_queue
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.wire.wire import Wire, join
 from tests.transport.brokers import Heard, brokered, new_app
-from tests.transport.messages import SEAL, reply, request
+from tests.transport.messages import SIGNER, reply, request
 from tests.transport.wire.doors import Door
 
 pytestmark = pytest.mark.servers
 
-OTHER = Seal(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))
+OTHER = Signer(StoreIdentity("0f1e2d3c4b5a69788796", bytes(32)))
 PAYMENTS = request_queue("payments")
 REPLIES = "replies.scheduler-1"
 
@@ -30,7 +30,7 @@ async def test_a_request_of_another_store_reaches_no_agent(door: Door) -> None:
         taking = asyncio.create_task(ours.take(PAYMENTS, 1, 5.0))
         rejected = (await events.of("transport.rejected")).fields
         assert (rejected["queue"], rejected["reason"], rejected["count"]) == (PAYMENTS, "foreign_store", 1)
-        assert SEAL.store in rejected["error"]
+        assert SIGNER.store in rejected["error"]
         assert OTHER.store in rejected["error"]
         await ours.settle(PAYMENTS, [delivery])
         taking.cancel()

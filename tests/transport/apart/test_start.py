@@ -17,7 +17,7 @@ from stepward.model.messages.cloudevents import decode_event
 from stepward.transport.opening import broker_queues
 from tests.transport.apart.test_receipt import OTHER, PAYMENTS
 from tests.transport.brokers import brokered, clear, new_app, opened
-from tests.transport.messages import SEAL, request, seal_of
+from tests.transport.messages import SIGNER, request, signer_of
 
 pytestmark = pytest.mark.servers
 
@@ -51,7 +51,7 @@ async def test_a_second_store_is_refused_in_one_line(address: str, tmp_path: Pat
                 pass
         line = str(refused.value)
         assert "\n" not in line
-        assert (await seal_of(session_of(client).store)).store in line
+        assert (await signer_of(session_of(client).store)).store in line
         assert re.search(r"expected the application '[\w-]+' of the store '\w{20}'.*\?prefix=NAME", line)
     # The name stays that store's when nothing of it runs.
     with pytest.raises(SettingsError):
@@ -63,14 +63,16 @@ async def test_a_second_store_is_refused_in_one_line(address: str, tmp_path: Pat
 
 async def test_one_of_several_stores_starting_at_once_gets_the_name(address: str) -> None:
     name = new_app()
-    seals = [SEAL, OTHER] * 3
-    found = await asyncio.gather(*[opened(address, app=name, seal=seal) for seal in seals], return_exceptions=True)
+    signers = [SIGNER, OTHER] * 3
+    found = await asyncio.gather(
+        *[opened(address, app=name, signer=signer) for signer in signers], return_exceptions=True
+    )
     began = [each for each in found if not isinstance(each, BaseException)]
     for transport in began:
         await transport.close()
     assert len(began) == 3
     assert all(isinstance(each, SettingsError) for each in found if isinstance(each, BaseException))
-    assert len({seal.store for seal, each in zip(seals, found, strict=True) if each in began}) == 1
+    assert len({signer.store for signer, each in zip(signers, found, strict=True) if each in began}) == 1
 
 
 async def test_a_prefix_keeps_two_stores_apart(address: str, tmp_path: Path) -> None:
@@ -90,7 +92,7 @@ async def test_front_ends_post_where_their_address_says(address: str) -> None:
     name = new_app()
     async with (
         Queues(prefixed(address, "staging"), app=name) as staging,
-        Queues(address, app=name, store_id=SEAL.store) as production,
+        Queues(address, app=name, store_id=SIGNER.store) as production,
     ):
         await staging.post("orders", 1, id="staging")
         await production.post("orders", 2, id="production")
@@ -99,7 +101,7 @@ async def test_front_ends_post_where_their_address_says(address: str) -> None:
         queues = broker_queues(place, app=name, now=now, environment=Environment(), observers=Observers(), bury=None)
         (found,) = await queues.take(f"submissions.{name}.orders", 10, 5.0)
         event = decode_event(found.body)
-        assert (event.id, event.store) == (posted, SEAL.store if posted == "production" else None)
+        assert (event.id, event.store) == (posted, SIGNER.store if posted == "production" else None)
         await queues.close()
     await clear(address, name)
 
@@ -114,7 +116,7 @@ async def test_the_same_name_behind_a_prefix_has_queues_of_its_own(address: str)
     name = new_app()
     async with (
         brokered(address, app=name) as plain,
-        brokered(prefixed(address, "a"), app=name, seal=OTHER) as other,
+        brokered(prefixed(address, "a"), app=name, signer=OTHER) as other,
     ):
         await plain.publish(PAYMENTS, [request("plain")])
         await other.publish(PAYMENTS, [request("other", proof=None)])

@@ -15,7 +15,7 @@ from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
 from stepward.transport.wire.wire import Wire
 from tests.transport.brokers import Heard
-from tests.transport.messages import proven, request, seal_of
+from tests.transport.messages import proven, request, signer_of
 
 pytestmark = pytest.mark.servers
 
@@ -66,9 +66,9 @@ async def test_a_request_put_back_reaches_its_agent(address: str, app: str, tmp_
     store = f"sqlite:///{tmp_path}/shop.db"
     shop = App(app, workflows=[fulfil], agents=[payments, stock], store=store, transport=address)
     async with shop.running(), shop.client() as client:
-        seal = await seal_of(session_of(client).store)
-        asked = proven(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), seal)
-        body = Wire(app, seal).encode(asked, 0.0)
+        signer = await signer_of(session_of(client).store)
+        asked = proven(request(agent="stock", operation="stock.reserve", input=b'["o1"]'), signer)
+        body = Wire(app, signer).encode(asked, 0.0)
         messages = session_of(client).store.messages
         await messages.bury_bodies("agents.stock", [(body, "an older version did not know it", 1)])
         await client.put_back((await _letter(client)).number)

@@ -29,7 +29,7 @@ async def test_a_name_that_was_taken_since_the_look_is_looked_at_again(
     assert len(looks) == 1
     looks.clear()
     with pytest.raises(SettingsError, match="found the store"):
-        await opened(address, app=app, seal=OTHER)
+        await opened(address, app=app, signer=OTHER)
     assert len(looks) == 2
     await first.close()
     await second.close()

@@ -17,7 +17,7 @@ from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages.seal import Seal, StoreIdentity
+from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.opening import broker_queues
 from tests.transport.brokers import opened
 from tests.transport.messages import request
@@ -135,8 +135,8 @@ class WholeShop:
 
     async def _return(self, orders: Client) -> None:
         """Give back a request, as an Agent does that takes more than it begins."""
-        seal = Seal(await session_of(orders).store.host.identity(StoreIdentity.drawn(bytes(64))))
-        transport = await opened(self._at("payments"), app="shop", seal=seal)
+        signer = Signer(await session_of(orders).store.host.identity(StoreIdentity.drawn(bytes(64))))
+        transport = await opened(self._at("payments"), app="shop", signer=signer)
         try:
             await transport.publish("agents.payments", [request("o3")])
         finally:

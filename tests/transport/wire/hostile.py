@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepward.transport.wire.wire import Wire, join
-from tests.transport.messages import SEAL, reply, request
+from tests.transport.messages import SIGNER, reply, request
 from tests.virtual import START
 
-WIRE = Wire("shop", SEAL)
+WIRE = Wire("shop", SIGNER)
 DEEP = 100_000
 
 
@@ -24,7 +24,7 @@ def batch(event: bytes, attributes: Mapping[str, object]) -> bytes:
 
 
 def _proof(event: Mapping[str, Any], agent: str) -> str:
-    return SEAL.proof(event["correlationid"], event["run"], event["step"], event["attempt"], agent)
+    return SIGNER.proof(event["correlationid"], event["run"], event["step"], event["attempt"], agent)
 
 
 def asked(**attributes: object) -> bytes:

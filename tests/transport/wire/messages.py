@@ -12,7 +12,7 @@ from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire import Wire, join
 from stepward.transport.wire.wire_events import encode_revocation
-from tests.transport.messages import SEAL, progress, reply, request
+from tests.transport.messages import SIGNER, progress, reply, request
 from tests.virtual import START
 
 ONE, OTHER = "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5e", "0192f3a1-5c1d-7a6e-9d0b-3f6a2b1c4d5f"
@@ -50,13 +50,13 @@ BATCHES: dict[str, list[AgentMessage]] = {
 
 def written() -> dict[str, bytes]:
     """The bytes of each message that we write."""
-    wire = Wire("shop", SEAL)
+    wire = Wire("shop", SIGNER)
     batches = {name: join([wire.encode(each, START) for each in batch]) for name, batch in BATCHES.items()}
     return batches | {
         "revocation": encode_revocation(SOURCE, "agents.payments", ONE, 2, "payments.charge/1", 1),
         "loss": encode_loss("shop", "0192f3a1", "agents.payments"),
         "submission": _submission(),
-        "status-events": join([stamped(event, SEAL.store) for event in _status_events()]),
+        "status-events": join([stamped(event, SIGNER.store) for event in _status_events()]),
     }
 
 
@@ -68,7 +68,7 @@ def _submission() -> bytes:
             type="stepward.submission",
             time=instant(START),
             replyto="replies.shop.web",
-            store=SEAL.store,
+            store=SIGNER.store,
             datacontenttype="application/json",
             data=msgspec.Raw(b'{"product":"teapot"}'),
             specversion="1.0",

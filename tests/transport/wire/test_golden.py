@@ -19,7 +19,7 @@ from stepward.transport.wire.capacity import decode_capacity
 from stepward.transport.wire.losses import decode_loss
 from stepward.transport.wire.wire import Wire
 from stepward.transport.wire.wire_events import decode_revocation
-from tests.transport.messages import SEAL
+from tests.transport.messages import SIGNER
 from tests.transport.wire.described import Described, Tapped
 from tests.transport.wire.messages import BATCHES, ONE, SOURCE, written
 
@@ -55,12 +55,12 @@ def test_there_is_a_golden_file_of_each_and_no_other() -> None:
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_batch_since_version_2_is_read(folder: Path, name: str) -> None:
     # Data are kept as they came, with their spaces.
-    assert Wire("shop", SEAL).decode(msgspec.json.format(golden(name, folder), indent=-1)) == (BATCHES[name], [], [])
+    assert Wire("shop", SIGNER).decode(msgspec.json.format(golden(name, folder), indent=-1)) == (BATCHES[name], [], [])
 
 
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_batch_of_version_1_is_rejected_by_name(name: str) -> None:
-    read = Wire("shop", SEAL).decode(golden(name, GOLDEN / "v1"))
+    read = Wire("shop", SIGNER).decode(golden(name, GOLDEN / "v1"))
     assert (read.messages, read.spoilt) == ([], [])
     assert [rejection.reason for rejection in read.rejected] == [RejectionReason.OLD_WIRE] * len(BATCHES[name])
     assert all("expected version 2 of the wire" in rejection.message for rejection in read.rejected)

@@ -38,7 +38,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         transaction=parts.store.client.transaction,
         prepare=prepare,
         plans=preparation.plans,
-        store=None if parts.seal is None else parts.seal.store,
+        store=None if parts.signer is None else parts.signer.store,
         environment=parts.environment,
         observers=parts.observers,
         payload_bytes=parts.settings.payload_bytes,

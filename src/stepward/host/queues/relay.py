@@ -16,9 +16,9 @@ from stepward.host.assembly import Parts, Roles
 from stepward.host.queues.returned_messages import ReturnedMessages
 from stepward.host.queues.row_forwarder import Carrier, Outlet
 from stepward.model.messages.requests import request_queue
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.model.records import Instance, Role
-from stepward.transport.broker.dead_letters import bury_sealed, dead_letters_queue
+from stepward.transport.broker.dead_letters import bury_message, dead_letters_queue
 from stepward.transport.queues.broker_backend import RESPONSES
 from stepward.transport.queues.broker_queues import BrokerQueues
 
@@ -46,12 +46,12 @@ Way = Callable[[Carrier], Awaitable[int]]
 class EventRelay:
     """Carries rows of the store to the broker; ``instance`` is this process's Scheduler."""
 
-    def __init__(self, parts: Parts, queues: BrokerQueues, seal: Seal, instance: Callable[[], str | None]) -> None:
+    def __init__(self, parts: Parts, queues: BrokerQueues, signer: Signer, instance: Callable[[], str | None]) -> None:
         self._parts = parts
         self._messages = parts.store.messages
         self._queues = queues
-        self._store = seal.store
-        self._returned = ReturnedMessages(parts.transport, parts.app, seal)
+        self._store = signer.store
+        self._returned = ReturnedMessages(parts.transport, parts.app, signer)
         self._instance = instance
         self._dead_letters = dead_letters_queue(parts.app)
         self._instances: Sequence[Instance] = ()
@@ -111,7 +111,7 @@ class EventRelay:
     async def _bury(self) -> None:
         found = await self._queues.take(self._dead_letters, LETTERS, DEAD_LETTERS_LEASE)
         for stored in found:
-            await bury_sealed(self._messages, stored.body, self._dead_letters)
+            await bury_message(self._messages, stored.body, self._dead_letters)
         await self._queues.settle(self._dead_letters, [stored.token for stored in found])
 
     def _wake(self) -> None:
@@ -207,9 +207,9 @@ class EventRelay:
 
 def relay_of(parts: Parts, roles: Roles, instance: Callable[[], str | None]) -> EventRelay | None:
     """The relay of a process that runs a Scheduler, if the applications' queues are a broker's."""
-    if parts.brokered is None or parts.seal is None or not roles.scheduler:
+    if parts.brokered is None or parts.signer is None or not roles.scheduler:
         return None
-    return EventRelay(parts, parts.brokered, parts.seal, instance)
+    return EventRelay(parts, parts.brokered, parts.signer, instance)
 
 
 def carrier_of(queue: str, instances: Sequence[Instance], now: float, lease: float) -> str | None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from stepward.errors import Refused
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.transport.contract import Transport
 from stepward.transport.wire.wire import Wire, join
 
 
 class ReturnedMessages:
-    """Carries messages to the Agents' queues of the application ``app``, whose store has that ``seal``."""
+    """Carries messages to the Agents' queues of the application ``app``, whose store has that ``signer``."""
 
-    def __init__(self, transport: Transport, app: str, seal: Seal) -> None:
+    def __init__(self, transport: Transport, app: str, signer: Signer) -> None:
         self._transport = transport
-        self._wire = Wire(app, seal)
+        self._wire = Wire(app, signer)
 
     async def carry(self, queue: str, body: bytes, id: str) -> None:
         """Publish the request again, marked as possibly delivered before. Raises TransportError, or Refused for

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.messages.seal import StoreIdentity
+from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.transport.broker.batching import Batcher, MessageBatch
 from stepward.transport.broker.broadcasts import Broadcasts
 from stepward.transport.broker.consumer import Consumer, Source
@@ -71,7 +71,7 @@ class BrokerTransport:
         now: Callable[[], float],
         observers: Observers,
         bury: Bury,
-        seal: Seal,
+        signer: Signer,
     ) -> None:
         self._broker = broker
         self._now = now
@@ -89,7 +89,7 @@ class BrokerTransport:
         self.on_revoke = self.broadcasts.on_revoke
         self.on_lost = self.broadcasts.on_lost
         self.on_announcement = self.broadcasts.on_announcement
-        self._wire = Wire(app, seal)
+        self._wire = Wire(app, signer)
         self._packer = Batcher(self._wire, broker.name)
         self._intakes: dict[str, Consumer[Any]] = {}
         self._closed = False

@@ -32,7 +32,7 @@ class BrokerDeadLetter(Struct, frozen=True, gc=False):
     """A response queue, and the event that is appended to it in the commit that moves the message."""
 
 
-class Sealed(Struct, frozen=True):
+class DeadLetterMessage(Struct, frozen=True):
     """A dead letter on its way to the store; every field is limited to what all stores accept."""
 
     queue: Annotated[str, Meta(min_length=1, max_length=300, pattern=r"\A[^\x00]*\Z")]
@@ -75,14 +75,14 @@ def dead_letters_queue(app: str) -> str:
     return f"letters.{app}.store"
 
 
-def sealed(queue: str, dead_letter: BrokerDeadLetter, limit: int) -> bytes:
+def dead_letter_message(queue: str, dead_letter: BrokerDeadLetter, limit: int) -> bytes:
     """A dead letter as a message; of a large one the beginning."""
     reason = dead_letter.reason[:LONGEST_REASON]
     body = dead_letter.body[: int(limit * IN_TEXT) - len(queue) - 4 * len(reason)]
-    return msgspec.json.encode(Sealed(queue, body, reason, dead_letter.tries))
+    return msgspec.json.encode(DeadLetterMessage(queue, body, reason, dead_letter.tries))
 
 
-async def bury_sealed(store: DeadLetters, body: bytes, queue: str) -> None:
+async def bury_message(store: DeadLetters, body: bytes, queue: str) -> None:
     """Insert the dead letter under its own queue; one that cannot be read or inserted is kept under ``queue``."""
     bury = burying(store)
     origin, dead_letter = _opened(body, queue)
@@ -94,7 +94,7 @@ async def bury_sealed(store: DeadLetters, body: bytes, queue: str) -> None:
 
 def _opened(body: bytes, queue: str) -> tuple[str, BrokerDeadLetter]:
     try:
-        found = msgspec.json.decode(body, type=Sealed)
+        found = msgspec.json.decode(body, type=DeadLetterMessage)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         return queue, BrokerDeadLetter(body, f"letter: expected one on its way to the store, found other: {error}")
     return found.queue, BrokerDeadLetter(found.body, found.reason, found.tries)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
 from stepward.runtime.cancelling import give_up
-from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letters_queue, sealed
+from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.queues.broker_backend import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue
 from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
@@ -168,7 +168,9 @@ class BrokerQueues:
             await self._bury_in_store(queue, dead_letters)
             return
         for dead_letter in dead_letters:
-            await self._append(self._dead_letters, Posted(sealed(queue, dead_letter, self.limit), self._new_uid()))
+            await self._append(
+                self._dead_letters, Posted(dead_letter_message(queue, dead_letter, self.limit), self._new_uid())
+            )
 
     async def _reach(self, queue: str) -> None:
         self._check_open(queue)

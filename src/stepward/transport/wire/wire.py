@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stepward.model.current import PROGRESS_BYTES, SEALED_PROGRESS_BYTES, SHORTEN
 from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
-from stepward.model.messages.seal import Seal
+from stepward.model.messages.signing import Signer
 from stepward.payload import cause, check_size
 from stepward.payload.sealed import is_sealed
 from stepward.transport.broker.dead_letters import LONGEST_REASON, BrokerDeadLetter
@@ -35,7 +35,7 @@ class Read(NamedTuple):
 
 
 class Wire:
-    """Encodes and decodes the messages of one application; ``seal`` is its store's."""
+    """Encodes and decodes the messages of one application; ``signer`` is its store's."""
 
     _encoder: ClassVar = msgspec.json.Encoder()
     _raw: ClassVar = msgspec.json.Decoder(Raw)
@@ -43,10 +43,10 @@ class Wire:
     _event: ClassVar = msgspec.json.Decoder(RequestEvent | ReplyEvent | ProgressEvent)
     _events: ClassVar = msgspec.json.Decoder(list[RequestEvent | ReplyEvent | ProgressEvent])
 
-    def __init__(self, app: str, seal: Seal) -> None:
+    def __init__(self, app: str, signer: Signer) -> None:
         self._source = f"/stepward/{app}"
         self._agents = f"/stepward/{app}/agents."
-        self._seal = seal
+        self._signer = signer
 
     def encode(self, message: AgentMessage, now: float) -> bytes:
         """The message as one event; ``join`` makes a batch of several."""
@@ -93,21 +93,21 @@ class Wire:
         """Sort a decoded event into ``read``. Raises one of ``FOREIGN`` if it is invalid after all."""
         agent = event.agent if isinstance(event, RequestEvent) else self._agent_of(event.source)
         message = _message(event, agent)
-        seal, proof = self._seal, event.proof
+        signer, proof = self._signer, event.proof
         if (
             proof is not None
-            and event.store == seal.store
-            and seal.is_genuine(proof, event.correlationid, event.run, event.step, event.attempt, agent)
+            and event.store == signer.store
+            and signer.is_genuine(proof, event.correlationid, event.run, event.step, event.attempt, agent)
         ):
             read.messages.append(message)
         else:
-            read.rejected.append(rejection(event, seal.store))
+            read.rejected.append(rejection(event, signer.store))
 
     def _agent_of(self, source: str) -> str:
         return source[len(self._agents) :] if source.startswith(self._agents) else ""
 
     def _proof(self, request: Request) -> str:
-        return self._seal.proof(request.task, request.run, request.key, request.attempt, request.agent)
+        return self._signer.proof(request.task, request.run, request.key, request.attempt, request.agent)
 
     def _asked(self, request: Request, now: float) -> RequestEvent:
         data, other = self._data(request.input)
@@ -115,7 +115,7 @@ class Wire:
             specversion="1.0",
             id=f"{request.task}/{request.run}/{request.key}/{request.attempt}{'/undo' * request.undo}",
             source=self._source,
-            store=self._seal.store,
+            store=self._signer.store,
             proof=request.proof or self._proof(request),
             subject=request.task_id,
             time=instant(now),
@@ -144,7 +144,7 @@ class Wire:
             specversion="1.0",
             id=f"{reply.task}/{reply.run}/{reply.key}/{reply.attempt}/reply",
             source=self._agents + reply.agent,
-            store=self._seal.store,
+            store=self._signer.store,
             proof=reply.proof,
             time=instant(now),
             correlationid=reply.task,
@@ -164,7 +164,7 @@ class Wire:
             specversion="1.0",
             id=f"{told.task}/{told.run}/{told.key}/{told.attempt}/progress/{told.at:.6f}",
             source=self._agents + told.agent,
-            store=self._seal.store,
+            store=self._signer.store,
             proof=told.proof,
             time=instant(told.at),
             correlationid=told.task,

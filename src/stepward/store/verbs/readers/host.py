@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.messages.seal import StoreIdentity
+from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
 from stepward.store.contract import Post

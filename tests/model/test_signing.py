@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from stepward.model.messages.seal import KEY_BYTES, STORE_BYTES, Seal, StoreIdentity
+from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 
-OURS = Seal(StoreIdentity.drawn(bytes(range(KEY_BYTES + STORE_BYTES))))
-OTHER = Seal(StoreIdentity.drawn(bytes(range(1, KEY_BYTES + STORE_BYTES + 1))))
+OURS = Signer(StoreIdentity.drawn(bytes(range(KEY_BYTES + STORE_BYTES))))
+OTHER = Signer(StoreIdentity.drawn(bytes(range(1, KEY_BYTES + STORE_BYTES + 1))))
 ATTEMPT = ("uid-1", 1, "svc.do/1", 2, "svc")
 
 

@@ -28,7 +28,7 @@ class StoreIdentity(Struct, frozen=True):
         return cls(chance[KEY_BYTES:].hex(), chance[:KEY_BYTES])
 
 
-class Seal:
+class Signer:
     """Signs the requests of one store and verifies answers."""
 
     def __init__(self, identity: StoreIdentity) -> None:
