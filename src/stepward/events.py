@@ -75,7 +75,7 @@ class AlertSink(Protocol):
 
 
 class Observers:
-    """The observers of a process; an actor calls ``tell``, which never raises."""
+    """The observers of a process; an actor calls ``emit``, which never raises."""
 
     def __init__(self, *observers: Observer, withholds: bool = False) -> None:
         """``withholds``: observers receive nothing that may quote a payload, as payloads are encrypted."""
@@ -111,7 +111,7 @@ class Observers:
         """Whether there are observers: a hot path need not build an event otherwise."""
         return bool(self._observers)
 
-    def tell(self, name: str, **fields: Any) -> None:
+    def emit(self, name: str, **fields: Any) -> None:
         """Pass an event to every observer; an exception of one is dropped and stops nothing."""
         if self._withholds and not QUOTES.isdisjoint(fields) and not name.startswith(OPERATIONAL):
             fields = {key: WITHHELD if key in QUOTES else value for key, value in fields.items()}

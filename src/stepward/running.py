@@ -73,7 +73,7 @@ class Running:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await close()
             except TimeoutError:
-                self._observers.tell("process.stop_stuck", what=what)
+                self._observers.emit("process.stop_stuck", what=what)
 
 
 class Health:

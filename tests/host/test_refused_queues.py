@@ -37,7 +37,7 @@ class Process:
         self.task = asyncio.create_task(RefusedQueueAlerts(parts, lambda: self.instance).keep())
 
     def refuse(self, queue: str) -> None:
-        self._observers.tell(REFUSED, broker="NATS", queue=queue, reason="no permission")
+        self._observers.emit(REFUSED, broker="NATS", queue=queue, reason="no permission")
 
     async def look_again(self, times: int) -> None:
         """Wait until it has looked so often."""
@@ -51,7 +51,7 @@ class Process:
         return await self._alerts(*given, **named)
 
     def accept(self, queue: str) -> None:
-        self._observers.tell(ACCEPTED, broker="NATS", queue=queue)
+        self._observers.emit(ACCEPTED, broker="NATS", queue=queue)
 
 
 async def details(client: Client, wanted: set[bytes]) -> None:

@@ -17,7 +17,7 @@ from stepward.observers.logs import line, value_text
 
 def test_an_event_is_one_line_of_words(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "stepward")
-    Observers(LogObserver()).tell("task.processed", task="order-1", seconds=1.5, parent=None, note="two words")
+    Observers(LogObserver()).emit("task.processed", task="order-1", seconds=1.5, parent=None, note="two words")
     (record,) = caplog.records
     assert record.getMessage() == 'task.processed task=order-1 seconds=1.5 note="two words"'
     assert (record.name, record.levelno) == ("stepward.task", logging.INFO)
@@ -160,5 +160,5 @@ def test_a_failing_observer_stops_nothing() -> None:
     def broken(event: Event) -> None:
         raise RuntimeError(event.name)
 
-    Observers(broken, lambda event: seen.append(event.name)).tell("task.error")
+    Observers(broken, lambda event: seen.append(event.name)).emit("task.error")
     assert seen == ["task.error"]

@@ -15,7 +15,7 @@ def _fields() -> Iterator[tuple[str, str, str]]:
     """The place, the name and the value of each field of an event that the product emits."""
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("observers.tell"):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("observers.emit"):
                 for field in node.keywords:
                     yield f"{path.name}:{node.lineno}", field.arg or "", ast.unparse(field.value)
 

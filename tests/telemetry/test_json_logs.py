@@ -38,7 +38,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 def test_a_line_has_the_fields_of_the_event(capsys: pytest.CaptureFixture[str]) -> None:
     with logging_to_stderr(process=2):
-        Observers(LogObserver()).tell("task.processed", task="order-1", seconds=1.5, parent=None, note="two\nwords")
+        Observers(LogObserver()).emit("task.processed", task="order-1", seconds=1.5, parent=None, note="two\nwords")
     (line,) = lines(capsys)
     assert line.pop("time").endswith("Z")
     assert line == {
@@ -71,7 +71,7 @@ def test_a_traceback_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_texts_are_cut_and_bytes_are_decoded(capsys: pytest.CaptureFixture[str]) -> None:
     with logging_to_stderr():
-        Observers(LogObserver()).tell("probe.seen", error=b"x" * 2000, workflows=["a", "b"])
+        Observers(LogObserver()).emit("probe.seen", error=b"x" * 2000, workflows=["a", "b"])
     (line,) = lines(capsys)
     assert (line["error"], line["workflows"]) == ("x" * 1000 + "…", ["a", "b"])
 

@@ -67,7 +67,7 @@ class Stage:
         self.server = Channel()
         link: Any = self.server
         self.queues = RequestQueues(
-            link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._tell_loss
+            link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._broadcast_loss
         )
 
     async def append(self) -> None:
@@ -81,7 +81,7 @@ class Stage:
             await asyncio.sleep(1)
         self.server.answers = True
 
-    async def _tell_loss(self, _: str) -> None:
+    async def _broadcast_loss(self, _: str) -> None:
         return
 
 

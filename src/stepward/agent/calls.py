@@ -106,7 +106,7 @@ class Calls:
                 self._receive(delivery, delivery.message)
             else:
                 self._outbox.settle(delivery)
-                self._observers.tell("agent.not_a_request", agent=self._agent.name, task_uid=delivery.message.task)
+                self._observers.emit("agent.not_a_request", agent=self._agent.name, task_uid=delivery.message.task)
         self._leases.keep()
 
     def revoke(self, task: str, run: int, key: str) -> None:
@@ -189,13 +189,13 @@ class Calls:
         self._deadlines.forget()
         if not call.dropped and self._deadlines.is_late(call):
             # Past its lease another instance has the request: what came of it here, perhaps long ago, is thrown away.
-            self._tell_overrun(call)
+            self._emit_overrun(call)
             self._disown(call, settle=self._now() >= call.request.complete_by)
         if reply is None or (call.dropped and not self._is_still_heard(call, reply)):
             self._let_go(call)
             return
         if reply.outcome not in WELL and self._observers.listening:
-            self._tell(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
+            self._emit(f"agent.{reply.outcome}", call, error=reply.error, calls=reply.calls)
         self._outbox.reply(call, reply)
 
     def _measure(self, call: Call, began_at: float, reply: Reply | None) -> None:
@@ -221,7 +221,7 @@ class Calls:
             self._stopped(call)
             return
         loop = asyncio.get_running_loop()
-        call.thread.add_done_callback(lambda _: _tell_loop(loop, self._stopped, call))
+        call.thread.add_done_callback(lambda _: _release_in_loop(loop, self._stopped, call))
 
     def _stopped(self, call: Call) -> None:
         """Ends a call of which no code runs any more."""
@@ -232,12 +232,12 @@ class Calls:
             self.slots.release(call)
 
     def _overran(self, call: Call) -> None:
-        self._tell_overrun(call)
+        self._emit_overrun(call)
         self._drop(call, settle=self._now() >= call.request.complete_by)
 
-    def _tell_overrun(self, call: Call) -> None:
+    def _emit_overrun(self, call: Call) -> None:
         now = self._now()
-        self._tell("agent.overran", call, **overrun(call, now))
+        self._emit("agent.overran", call, **overrun(call, now))
         if now >= call.request.complete_by and call.calls:
             self._performance.gate.failed()
 
@@ -259,11 +259,11 @@ class Calls:
         for call in calls.values():
             self._drop(call, settle=False)
         for task in await end_tasks(calls, LAST_WAIT):
-            self._tell("agent.call_stuck", calls[task])
+            self._emit("agent.call_stuck", calls[task])
 
-    def _tell(self, name: str, call: Call, **fields: object) -> None:
+    def _emit(self, name: str, call: Call, **fields: object) -> None:
         request = call.request
-        self._observers.tell(
+        self._observers.emit(
             name,
             agent=self._agent.name,
             operation=request.operation,
@@ -274,6 +274,6 @@ class Calls:
         )
 
 
-def _tell_loop(loop: asyncio.AbstractEventLoop, release: Callable[[Call], None], call: Call) -> None:
+def _release_in_loop(loop: asyncio.AbstractEventLoop, release: Callable[[Call], None], call: Call) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(release, call)

@@ -161,7 +161,7 @@ class RequestLeases:
         try:
             gone = await self._transport.extend(self._queue, [delivery for _, delivery in held], self.seconds)
         except TransportError as error:
-            self._observers.tell("agent.transport_failed", queue=self._queue, verb="extend", error=str(error))
+            self._observers.emit("agent.transport_failed", queue=self._queue, verb="extend", error=str(error))
             return
         for call in calls:
             call.leased_until = until

@@ -149,7 +149,7 @@ class CallExecution:
         delay = max(delay, retry_after(error))
         if now + delay >= call.request.complete_by or not self.gate.may_retry(now):
             return None
-        self._observers.tell(
+        self._observers.emit(
             "agent.retrying",
             agent=self._agent.name,
             task=call.request.task_id,

@@ -111,14 +111,14 @@ class Heartbeats:
     def _observe(self, calls: Sequence[Call]) -> None:
         if self._observers.listening:
             for asked in (call.request for call in calls):
-                self._observers.tell("agent.heartbeat", task=asked.task_id, step=asked.key, attempt=asked.attempt)
+                self._observers.emit("agent.heartbeat", task=asked.task_id, step=asked.key, attempt=asked.attempt)
 
     async def _publish(self, queue: str, words: Sequence[Progress]) -> None:
         try:
             await self._transport.publish(queue, words)
         except TransportError as error:
             # The next message repeats all that this one held.
-            self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
+            self._observers.emit("agent.transport_failed", queue=queue, verb="publish", error=str(error))
 
 
 def _by_queue(calls: Sequence[Call]) -> dict[str, list[Progress]]:

@@ -94,7 +94,7 @@ class ReplySender:
         try:
             await self._transport.publish(queue, _progress(group))
         except TransportError as error:
-            self._observers.tell("agent.transport_failed", queue=queue, verb="publish", error=str(error))
+            self._observers.emit("agent.transport_failed", queue=queue, verb="publish", error=str(error))
             return self._still_wanted(group)
         self._environment.failpoint("agent.reply.after")
         for call, _ in group:
@@ -119,7 +119,7 @@ class ReplySender:
         try:
             await self._transport.settle(self._queue, settled)
         except TransportError as error:
-            self._observers.tell("agent.transport_failed", queue=self._queue, verb="settle", error=str(error))
+            self._observers.emit("agent.transport_failed", queue=self._queue, verb="settle", error=str(error))
 
 
 def _by_queue(answers: Sequence[CallReply]) -> dict[str, list[CallReply]]:

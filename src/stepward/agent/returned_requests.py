@@ -46,7 +46,7 @@ class ReturnedRequests:
         try:
             await self._transport.publish(self._queue, [delivery.message for delivery in deliveries])
         except TransportError as error:
-            self._observers.tell("agent.transport_failed", queue=self._queue, verb="give back", error=str(error))
+            self._observers.emit("agent.transport_failed", queue=self._queue, verb="give back", error=str(error))
             return
         for delivery in deliveries:
             self._settle(delivery)

@@ -159,7 +159,7 @@ class AgentRunner:
             await self._closed()
         except BaseException as error:
             failure = failure_of(error)
-            self._observers.tell("agent.close_failed", agent=self.agent.name, error=repr(failure))
+            self._observers.emit("agent.close_failed", agent=self.agent.name, error=repr(failure))
 
     async def _closed(self) -> None:
         closing = asyncio.ensure_future(self._contained_close())
@@ -182,7 +182,7 @@ class AgentRunner:
             try:
                 found = await self._transport.take(self._queue, room, self._request_lease)
             except TransportError as error:
-                self._observers.tell("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
+                self._observers.emit("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
                 await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
                 continue
             while self._now() >= self._lease_until():  # noqa: ASYNC110  its keeper knows no Agent

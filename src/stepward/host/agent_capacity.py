@@ -52,7 +52,7 @@ class AgentCapacity:
         self._is_shared = parts.settings.transport != "local"
         self._instances: list[Instance] = []
         self._standings: dict[str, AgentStanding] = {}
-        self._tells: dict[str, float | None] = {}
+        self._unwritten: dict[str, float | None] = {}
         """By Agent, the breaker change that is still to be written: seconds for which it opened, None if it closed."""
         self._known: frozenset[str] = frozenset()
         """The instances of Agents at the last read."""
@@ -84,7 +84,7 @@ class AgentCapacity:
         instances = await self._parts.store.operators.instances()
         standings = {standing.name: standing for standing in await self._parts.store.host.standings()}
         self._instances = [instance for instance in instances if instance.alive]
-        ours = {name for name, count in self._acts.items() if name in self._tells or count != acts[name]}
+        ours = {name for name, count in self._acts.items() if name in self._unwritten or count != acts[name]}
         self._standings = standings | {name: self._standings[name] for name in ours if name in self._standings}
         self._give_rooms()
         for name in self._actors.names:
@@ -110,11 +110,11 @@ class AgentCapacity:
                     await self._stirred.wait()
             self._stirred.clear()
             try:
-                await self._tell()
+                await self._write_acts()
                 await self.look()
                 self._widen()
             except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+                self._parts.observers.emit("store.unavailable", error=str(error))
                 await asyncio.sleep(self._parts.settings.poll)
                 self._stirred.set()
 
@@ -135,30 +135,30 @@ class AgentCapacity:
         try:
             granted = await self._parts.store.host.grant_probe(agent, instance, seconds)
         except StoreError as error:
-            self._parts.observers.tell("store.unavailable", error=str(error))
+            self._parts.observers.emit("store.unavailable", error=str(error))
             granted = False
         self._acts[agent] += 1
         self._stirred.set()
         return granted
 
-    def _act(self, standing: AgentStanding, tell: float | None) -> None:
+    def _act(self, standing: AgentStanding, seconds: float | None) -> None:
         self._standings[standing.name] = standing
-        self._tells[standing.name] = tell
+        self._unwritten[standing.name] = seconds
         self._acts[standing.name] += 1
         self._give_rooms()
         self._report()
         self._stirred.set()
 
-    async def _tell(self) -> None:
+    async def _write_acts(self) -> None:
         store, instance = self._parts.store, self._actors.instance
-        for agent, seconds in list(self._tells.items()):
+        for agent, seconds in list(self._unwritten.items()):
             acts = self._acts[agent]
             if seconds is None:
                 await store.host.close_breaker(agent, instance)
             else:
                 await store.host.open_breaker(agent, instance, seconds)
             if self._acts[agent] == acts:
-                del self._tells[agent]
+                del self._unwritten[agent]
 
     def _give_rooms(self) -> None:
         scheduler = self._scheduler()

@@ -227,7 +227,7 @@ class Host:
 
     async def _lost(self, instance: str) -> None:
         """Replace an instance whose lease ran out while this process was paused."""
-        self._parts.observers.tell("instance.lost", instance=instance)
+        self._parts.observers.emit("instance.lost", instance=instance)
         if instance == self._agents.instance:
             await self._agents.register()
             # A process receives no hint for its own changes: its Scheduler must see that there is room again.

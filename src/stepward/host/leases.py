@@ -79,7 +79,7 @@ class InstanceLeases:
             try:
                 await self._renew()
             except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+                self._parts.observers.emit("store.unavailable", error=str(error))
 
     def report(self) -> None:
         """Renew at once: a report of an instance has changed."""
@@ -102,13 +102,13 @@ class InstanceLeases:
             try:
                 await self._parts.store.host.retire(instance, in_order=in_order)
             except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+                self._parts.observers.emit("store.unavailable", error=str(error))
                 return
             self._retiring.pop(instance, None)
 
     async def _renew(self) -> None:
         await self._retire()
-        await self._tell_lost()
+        await self._report_lost()
         instances = list(self.ends)
         if not instances:
             return
@@ -116,7 +116,7 @@ class InstanceLeases:
         sent_at, jumped = store.now(), store.host.jumped()
         alive = await store.host.renew(instances, self._parts.settings.lease, self._reports(), self._ahead())
         sent_at += store.host.jumped() - jumped
-        self._tell_jump()
+        self._emit_jump()
         for instance in instances:
             if instance not in self.ends:
                 continue
@@ -125,18 +125,18 @@ class InstanceLeases:
             else:
                 del self.ends[instance]
                 self._unreported.append(instance)
-        await self._tell_lost()
+        await self._report_lost()
 
     def _ahead(self) -> float:
         """Seconds by which this host's wall clock is ahead of the store's."""
         return self._parts.environment.clock.wall() - self._parts.store.now()
 
-    def _tell_jump(self) -> None:
+    def _emit_jump(self) -> None:
         before, self._jumped = self._jumped, self._parts.store.host.jumped()
         if self._jumped != before:
-            self._parts.observers.tell("clock.jumped", seconds=round(self._jumped - before, 3))
+            self._parts.observers.emit("clock.jumped", seconds=round(self._jumped - before, 3))
 
-    async def _tell_lost(self) -> None:
+    async def _report_lost(self) -> None:
         while self._unreported:
             await self._lost(self._unreported[0])
             self._unreported.pop(0)

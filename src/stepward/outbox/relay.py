@@ -76,7 +76,7 @@ class Relay:
                 self._failpoint("outbox.submit.after")
         if batch.rows:
             self._failpoint("outbox.delete.after")
-        self._tell(batch)
+        self._emit_dead_letters(batch)
         return len(batch.rows)
 
     async def _carried(self) -> int:
@@ -84,9 +84,9 @@ class Relay:
         try:
             return await self.run_once()
         except StoreError as error:
-            self._observers.tell("relay.unavailable", outbox=self._source.shown, error=str(error))
+            self._observers.emit("relay.unavailable", outbox=self._source.shown, error=str(error))
         except Exception as error:  # After a bug the relay pauses: it holds no state beyond the outbox's.
-            self._observers.tell("relay.broke", outbox=self._source.shown, error=repr(error))
+            self._observers.emit("relay.broke", outbox=self._source.shown, error=repr(error))
         return 0
 
     async def _submit(self, batch: OutboxBatch) -> None:
@@ -149,10 +149,10 @@ class Relay:
                 )
                 batch.aside.append((number, reason))
 
-    def _tell(self, batch: OutboxBatch) -> None:
+    def _emit_dead_letters(self, batch: OutboxBatch) -> None:
         if batch.aside:
             reasons = [reason for _, reason in batch.aside]
-            self._observers.tell("relay.dead_letter", outbox=self._source.shown, reasons=reasons)
+            self._observers.emit("relay.dead_letter", outbox=self._source.shown, reasons=reasons)
 
 
 def _reason(error: Exception) -> str:

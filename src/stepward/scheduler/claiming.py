@@ -102,7 +102,7 @@ class Claiming:
             self._loader.admit(history, now)
         if histories:
             self._overtakes_at = now + OVERTAKE_EVERY
-            self._observers.tell("turn.overtaken", tasks=len(histories))
+            self._observers.emit("turn.overtaken", tasks=len(histories))
 
     async def _claim(self, limit: int, least: Least | None) -> list[History]:
         self._environment.failpoint("turn.claim.before")

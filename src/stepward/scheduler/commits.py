@@ -76,7 +76,7 @@ class Commits:
                 # Clients are answered with the error; tasks under way wait for the store.
                 refused |= {change.task: UNAVAILABLE + str(error) for change in changes if change.born}
                 changes = [change for change in changes if change.born is None]
-                self._observers.tell("store.unavailable", error=str(error), tries=failures)
+                self._observers.emit("store.unavailable", error=str(error), tries=failures)
                 await asyncio.sleep(grown(FIRST_DELAY, 2.0, LONGEST_DELAY, failures))
                 continue
             self.failed_at = None
@@ -163,7 +163,7 @@ class Conclusions:
         if active.leaving:
             self._active_tasks.forget(active)
             if active.task.state in TASK_ENDS:
-                self._tell_end(active.task)
+                self._report_end(active.task)
 
     def _note(self, change: Change, task: Task) -> None:
         """What a change that is durable leaves to be done."""
@@ -182,12 +182,12 @@ class Conclusions:
             return
         if reason != OVERTAKEN:
             self._misses.count(active.task.uid, reason)
-        self._observers.tell("task.missed", task=active.task.id, reason=reason)
+        self._observers.emit("task.missed", task=active.task.id, reason=reason)
         active.enter(Phase.RELOADING)
         self._replies.again((*active.replies, *active.held_back))
 
-    def _tell_end(self, task: Task) -> None:
+    def _report_end(self, task: Task) -> None:
         self._listeners.ended(task)
         if self._observers.listening:
             told = brief(task.error) if task.state is TaskState.ERROR else {}
-            self._observers.tell(f"task.{task.state}", task=task.id, workflow=task.workflow, **told)
+            self._observers.emit(f"task.{task.state}", task=task.id, workflow=task.workflow, **told)

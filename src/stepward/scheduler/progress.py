@@ -1,4 +1,4 @@
-"""What Agents tell of their progress, on its way into the store: no change of any task, so it needs no turn."""
+"""Progress that Agents report, on its way into the store: no change of any task, so it needs no turn."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ProgressUpdates:
             written = await self._store.note_progress(list(updates.values()))
         except StoreError as error:
             # A lost update costs nothing but that operators know less.
-            self._observers.tell("store.unavailable", error=str(error))
+            self._observers.emit("store.unavailable", error=str(error))
             return
         self._tried = {
             step: update for step, update in updates.items() if step not in written and again.get(step) != update
@@ -77,6 +77,6 @@ class ProgressUpdates:
             check_size(update.progress, f"progress of {update.key}", limit=PROGRESS_BYTES, advice=SHORTEN)
             msgspec.json.decode(update.progress)
         except (Refused, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            self._observers.tell("scheduler.not_progress", task_uid=update.task, step=update.key, error=str(error))
+            self._observers.emit("scheduler.not_progress", task_uid=update.task, step=update.key, error=str(error))
             return False
         return True

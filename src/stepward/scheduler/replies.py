@@ -118,7 +118,7 @@ class ReplyReceiver:
             await self._transport.settle(self._queue, received.deliveries)
         except TransportError as error:
             # They come again, and change nothing.
-            self._observers.tell("scheduler.settle_failed", error=str(error))
+            self._observers.emit("scheduler.settle_failed", error=str(error))
 
     async def pump(self) -> None:
         """Bring replies from the queue until cancelled; the turn drains them."""
@@ -127,7 +127,7 @@ class ReplyReceiver:
             try:
                 deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
             except TransportError as error:
-                self._observers.tell("scheduler.take_failed", error=str(error))
+                self._observers.emit("scheduler.take_failed", error=str(error))
                 await asyncio.sleep(self._settings.poll)
                 continue
             for delivery in deliveries:

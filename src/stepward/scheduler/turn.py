@@ -128,7 +128,7 @@ class Turn:
             self._incoming.start(place, now)
         if self._intake.is_open:
             for agent, place in self._windows.starved(now):
-                self._incoming.tell_starved(agent, place, now)
+                self._incoming.alert_starved(agent, place, now)
         self._closing.evict(now)
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
@@ -192,7 +192,7 @@ class TurnLoop:
                 self._cut_off_at = None
             except StoreUnavailable as error:
                 self._cut_off_at = self._now()
-                self._observers.tell("store.unavailable", error=str(error))
+                self._observers.emit("store.unavailable", error=str(error))
                 delay = self._poll
             await self._wakeup.sleep(delay)
 

@@ -79,7 +79,7 @@ class Acceptance:
             except StoreUnusable:
                 raise
             except StoreError as error:
-                self._observers.tell("store.unavailable", error=str(error))
+                self._observers.emit("store.unavailable", error=str(error))
                 spoiled += verdicts.count > 0
                 if spoiled == STORE_TRIES:
                     return self._spoiled(found, error)
@@ -124,7 +124,7 @@ class Acceptance:
         if isinstance(message, Refused):
             verdicts.refuse(stored, str(message))
         elif message.id in known:
-            self._observers.tell("submission.duplicate", queue=self._queue, id=message.id)
+            self._observers.emit("submission.duplicate", queue=self._queue, id=message.id)
             verdicts.done.append(stored.token)
         elif is_worn_out(stored):
             verdicts.refuse(stored, f"{_named(message)}: taken {MOST_TRIES} times, and each time the process ended")
@@ -143,7 +143,7 @@ class Acceptance:
                     raise _IdIsTaken
         except _IdIsTaken:
             # Made by another message of this batch: the rows of this message belong to that task.
-            self._observers.tell("submission.duplicate", queue=self._queue, id=message.id)
+            self._observers.emit("submission.duplicate", queue=self._queue, id=message.id)
             verdicts.done.append(stored.token)
         except Refused as error:
             verdicts.refuse(stored, message_of(error))
@@ -168,7 +168,7 @@ class Acceptance:
 
     def _fail(self, stored: Stored, message: Message, error: Exception, verdicts: Verdicts) -> None:
         why = named(error)
-        self._observers.tell(
+        self._observers.emit(
             "submission.accept_failed", queue=self._queue, id=message.id, error=why, tries=stored.tries
         )
         verdicts.fail(stored, why)

@@ -63,7 +63,7 @@ class Submitter:
             except TransportError as error:
                 if isinstance(error.__cause__, StoreUnusable):
                     raise error.__cause__ from None
-                self._observers.tell("submission.queue_failed", queue=self._queue, error=str(error))
+                self._observers.emit("submission.queue_failed", queue=self._queue, error=str(error))
                 await asyncio.sleep(QUEUE_PAUSE)
             finally:
                 self._idle.set()
@@ -98,7 +98,7 @@ class Submitter:
             await self._queues.settle(self._queue, verdicts.done)
         if verdicts.dead:
             reasons = [reason for _, reason in verdicts.dead]
-            self._observers.tell("submission.dead_letter", queue=self._queue, reasons=reasons)
+            self._observers.emit("submission.dead_letter", queue=self._queue, reasons=reasons)
             await self._bury(verdicts.dead)
         for delay, tokens in verdicts.later.items():
             await self._queues.extend(self._queue, tokens, delay)

@@ -96,7 +96,7 @@ class AlertDelivery:
         now, tries = self._store.now(), receipt.tries + 1
         news_at = alert.at if news is AlertNews.RAISED else alert.resolved_at or now
         is_given_up = now - news_at > GIVE_UP_SECONDS
-        self._observers.tell(
+        self._observers.emit(
             "alert.given_up" if is_given_up else "alert.refused",
             number=alert.number,
             sink=sink.name,
@@ -126,7 +126,7 @@ class AlertDelivery:
         for alert, each in zip(alerts, progress, strict=True):
             if each.next_try is None:
                 name = "alert.delivered" if alert.resolved_at is None else "alert.resolved"
-                self._observers.tell(name, number=alert.number, kind=alert.kind)
+                self._observers.emit(name, number=alert.number, kind=alert.kind)
 
 
 def _receipt(receipts: Receipts, alert: Alert, sink: AlertSink) -> AlertReceipt:

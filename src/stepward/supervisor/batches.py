@@ -45,6 +45,6 @@ class BatchRunner:
             total += piece.acts
             batch = piece.batch
             if batch.state is BatchState.DONE:
-                self._observers.tell("batch.done", batch=batch.id, done=batch.done, refused=batch.refused)
+                self._observers.emit("batch.done", batch=batch.id, done=batch.done, refused=batch.refused)
                 break
         return total

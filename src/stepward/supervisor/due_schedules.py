@@ -30,11 +30,11 @@ class DueSchedules:
                 times, next_at = due_times(schedule, now)
             except DeclarationError as error:
                 # Written by a newer program; the others continue.
-                self._observers.tell("schedule.unreadable", schedule=schedule.name, error=str(error))
+                self._observers.emit("schedule.unreadable", schedule=schedule.name, error=str(error))
                 continue
             tasks = tasks_of(schedule, times, now, self._new_uid)
             started = await self._store.fire(term, schedule, tasks, next_at)
             if started is not None:
                 fired += started
-                self._observers.tell("schedule.fired", schedule=schedule.name, tasks=started)
+                self._observers.emit("schedule.fired", schedule=schedule.name, tasks=started)
         return fired

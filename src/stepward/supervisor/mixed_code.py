@@ -38,7 +38,7 @@ class MixedCode:
             return
         # An alert of a former leader stands, unless its cause is over.
         if (self._reported is not None or not found) and await self._store.settle_alert(term, KIND) and not found:
-            self._observers.tell("code.agrees")
+            self._observers.emit("code.agrees")
         if found:
             await self._raise(term, found)
         self._reported = differs
@@ -47,7 +47,7 @@ class MixedCode:
         more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
         message = "; ".join(each.message for each in found[:MOST_NAMED]) + more
         if await self._store.raise_alert(term, Alert(kind=KIND, message=message, details=_details(found))):
-            self._observers.tell("code.differs", workflows=[each.workflow for each in found])
+            self._observers.emit("code.differs", workflows=[each.workflow for each in found])
 
 
 def _details(found: list[Mixed]) -> bytes:

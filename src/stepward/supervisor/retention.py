@@ -77,9 +77,9 @@ class Retention:
             return await self._delete(term, rests=True)
         except (StoreUnavailable, CommitUnknown) as error:
             # A deletion compares with what was read: the next run reads again.
-            self._observers.tell("store.unavailable", actor="retention", error=str(error))
+            self._observers.emit("store.unavailable", actor="retention", error=str(error))
         except Exception as error:
-            self._observers.tell("supervisor.broke", error=repr(error))
+            self._observers.emit("supervisor.broke", error=repr(error))
         self._next_at = self._store.now() + PURGE_EVERY
         return 0
 
@@ -90,19 +90,19 @@ class Retention:
         try:
             async for count in self._purging(partial(self._store.purge, term)):
                 total += count
-                self._tell(count)
+                self._emit_purged(count)
                 if rests:
                     await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
                 began = self._clock.boot()
             async for count in pruning(self._store, self._archive, before, partial(self._store.prune, term)):
-                self._observers.tell("records.pruned", count=count)
+                self._observers.emit("records.pruned", count=count)
                 if rests:
                     await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
                 began = self._clock.boot()
             await self._settle(term)
         except ArchiveUnavailable as error:
             pause = PURGE_EVERY
-            await self._tell_operators(term, str(error))
+            await self._report_unavailable(term, str(error))
         self._next_at = self._store.now() + pause
         return total
 
@@ -121,9 +121,9 @@ class Retention:
             return PURGE_EVERY
         return max(PURGE_EVERY, min(ARCHIVE_EVERY, self._age * SHARE_OF_RETENTION))
 
-    def _tell(self, count: int) -> None:
+    def _emit_purged(self, count: int) -> None:
         if count:
-            self._observers.tell("tasks.purged", count=count, archived=self._archive is not None)
+            self._observers.emit("tasks.purged", count=count, archived=self._archive is not None)
 
     async def _settle(self, term: int) -> None:
         """Settle the alert, of this process or an earlier one: the archive can be written."""
@@ -131,12 +131,12 @@ class Retention:
         if self._archive is not None:
             await self._store.settle_alert(term, ALERT)
 
-    async def _tell_operators(self, term: int, message: str) -> None:
+    async def _report_unavailable(self, term: int, message: str) -> None:
         """Raise one alert until it is acknowledged, and emit one line as long as the error is the same."""
         raised = await self._store.raise_alert(term, Alert(kind=ALERT, message=message))
         if raised or message != self._reported:
             self._reported = message
-            self._observers.tell("archive.unavailable", error=message)
+            self._observers.emit("archive.unavailable", error=message)
 
 
 async def purging(

@@ -32,20 +32,20 @@ class Standbys:
             return
         confirming = sum(standby.confirms for standby in standbys)
         if confirming < self._expected:
-            await self._tell(term, confirming)
+            await self._report_missing(term, confirming)
         elif not self._in_order:
             await self._settle(term)
 
-    async def _tell(self, term: int, confirming: int) -> None:
+    async def _report_missing(self, term: int, confirming: int) -> None:
         self._in_order = False
         message = (
             f"expected {self._expected} standbys that commits wait for, found {confirming}: commits may now be "
             "lost with the primary; see stepward check"
         )
         if await self._store.raise_alert(term, Alert(kind=KIND, message=message)):
-            self._observers.tell("standbys.missing", expected=self._expected, found=confirming)
+            self._observers.emit("standbys.missing", expected=self._expected, found=confirming)
 
     async def _settle(self, term: int) -> None:
         if await self._store.settle_alert(term, KIND):
-            self._observers.tell("standbys.back", expected=self._expected)
+            self._observers.emit("standbys.back", expected=self._expected)
         self._in_order = True

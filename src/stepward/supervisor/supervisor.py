@@ -99,7 +99,7 @@ class Supervisor:
             # An unknown commit needs no care: each decision is a compare-and-set, and the next pass reads again.
             self._failures += 1
             delay = self._delay_after_failure()
-            self._observers.tell("store.unavailable", actor=self._actor, error=str(error), delay=delay)
+            self._observers.emit("store.unavailable", actor=self._actor, error=str(error), delay=delay)
             return delay
         self._failures = 0
         return 0.0 if self._hurries else self._pause()
@@ -127,7 +127,7 @@ class Supervisor:
         term = await self._store.lead(self._instance, self._lead_lease())
         is_news = self._was_cut_off()
         self._must_forgive |= is_news
-        self._tell_leadership(term)
+        self._emit_leadership(term)
         if term is None:
             # A leader that still leads saw the outage too; whether one does was read before the outage was known.
             self._must_forgive = is_news
@@ -172,17 +172,17 @@ class Supervisor:
     def _expect_next(self) -> None:
         self._expected_by = self._store.now() + self._settings.supervisor_every
 
-    def _tell_leadership(self, term: int | None) -> None:
+    def _emit_leadership(self, term: int | None) -> None:
         if self._led != (term is not None):
             self._led = term is not None
             name = "supervisor.leads" if self._led else "supervisor.deposed"
-            self._observers.tell(name, instance=self._instance, term=term)
+            self._observers.emit(name, instance=self._instance, term=term)
 
     async def _forgive(self, term: int) -> PassReport:
         forgave = await self._store.forgive(term, self._settings.lease)
         self._must_forgive = False
         if forgave:
-            self._observers.tell("supervisor.forgave", term=term, grace=self._settings.lease)
+            self._observers.emit("supervisor.forgave", term=term, grace=self._settings.lease)
         return PassReport(led=True, forgave=forgave)
 
     async def _go_on_forgiving(self, term: int) -> PassReport:
@@ -194,7 +194,7 @@ class Supervisor:
             if not count:
                 break
         self._hurries = forgiven > 0
-        self._observers.tell("supervisor.forgiving", term=term, tasks=forgiven)
+        self._observers.emit("supervisor.forgiving", term=term, tasks=forgiven)
         self._expect_next()
         return PassReport(led=True, forgave=True)
 
@@ -223,13 +223,13 @@ class Supervisor:
     async def _fence(self, term: int) -> int:
         dead = await self._store.fence(term)
         for instance in dead:
-            self._observers.tell("instance.fenced", instance=instance.id, role=instance.role, host=instance.host)
+            self._observers.emit("instance.fenced", instance=instance.id, role=instance.role, host=instance.host)
         return len(dead)
 
     async def _free(self, term: int) -> int:
         freed = await self._store.free(term, self._settings.recovery_limit)
         if freed:
-            self._observers.tell("tasks.freed", count=freed)
+            self._observers.emit("tasks.freed", count=freed)
         return freed
 
     async def _judge_steps(self, term: int) -> int:
@@ -250,7 +250,7 @@ class Supervisor:
         applied = await self._store.decide(term, decisions)
         self._failpoint("supervisor.decide.after")
         acts = Counter(decision.audit.act for decision in decisions)
-        self._observers.tell("steps.judged", applied=applied, **acts)
+        self._observers.emit("steps.judged", applied=applied, **acts)
         return applied
 
     async def _judge_tasks(self, term: int) -> int:
@@ -259,7 +259,7 @@ class Supervisor:
             verdict = judge_task(task, self._store.now(), actor=self._actor)
             if verdict and await self._expire(term, task, verdict):
                 expired += 1
-                self._observers.tell("task.expired", task=task.task_id, act=verdict.audit.act)
+                self._observers.emit("task.expired", task=task.task_id, act=verdict.audit.act)
         return expired
 
     async def _expire(self, term: int, task: ExpiredTask, verdict: TaskVerdict) -> bool:
@@ -278,7 +278,7 @@ class Supervisor:
         try:
             await self._delivery.run()
         except (StoreUnavailable, CommitUnknown) as error:
-            self._observers.tell("store.unavailable", actor=self._actor, error=str(error))
+            self._observers.emit("store.unavailable", actor=self._actor, error=str(error))
 
     def _pause(self) -> float:
         """Seconds until the next pass; less while batches run."""

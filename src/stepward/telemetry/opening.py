@@ -60,7 +60,7 @@ async def _measured(address: str, observers: Observers, health: ProcessHealth) -
     metrics = ProcessMetrics(health.waits)
     async with serving(address, metrics, health.unready) as url:
         with observers.measured_by(metrics):
-            observers.tell("metrics.served", url=url)
+            observers.emit("metrics.served", url=url)
             yield
 
 

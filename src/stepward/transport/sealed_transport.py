@@ -82,7 +82,7 @@ class SealedTransport:
         # An answer names its task by the internal id alone.
         id = message.task_id if isinstance(message, Request) else None
         uid = None if isinstance(message, Request) else message.task
-        self.observers.tell("transport.unopened", queue=queue, task=id, task_uid=uid, step=message.key, error=reason)
+        self.observers.emit("transport.unopened", queue=queue, task=id, task_uid=uid, step=message.key, error=reason)
         if isinstance(message, Reply):
             return replace(delivery, message=_unreadable(message, reason))
         if isinstance(message, Request):

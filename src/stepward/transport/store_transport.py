@@ -126,7 +126,7 @@ class StoreTransport:
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 dead.append((item.token, f"expected a request or a reply, found {cause(error)}"))
                 start = item.body[:200].decode(errors="replace")
-                self._observers.tell("transport.dead_letter", queue=queue, error=str(error), start=start)
+                self._observers.emit("transport.dead_letter", queue=queue, error=str(error), start=start)
         if dead:
             await self._queues.bury(queue, dead)
         return found

@@ -99,13 +99,13 @@ class Gate:
         if self._breaker.succeeded():
             self._let_pass()
             self._standing.closed(self._agent.name)
-            self._observers.tell("agent.breaker_closed", agent=self._agent.name)
+            self._observers.emit("agent.breaker_closed", agent=self._agent.name)
 
     def failed(self) -> None:
         """A call failed, or never ended."""
         if self._breaker.failed(self._now()):
             self._standing.opened(self._agent.name, self._agent.breaker.reset_seconds)
-            self._observers.tell("agent.breaker_opened", agent=self._agent.name)
+            self._observers.emit("agent.breaker_opened", agent=self._agent.name)
             self._bar()
 
     def heed(self, standing: AgentStanding, *, is_ours: bool) -> None:

@@ -28,11 +28,11 @@ class ParentLink:
 
     def ready(self) -> None:
         """Report that this process is at work."""
-        self._tell(READY)
+        self._send(READY)
 
     def failed(self, why: str) -> None:
         """Report why this process ends."""
-        self._tell(f"{FAILED}{' '.join(why.split()):.{LONGEST}}")
+        self._send(f"{FAILED}{' '.join(why.split()):.{LONGEST}}")
 
     def hold(self, cut: Callable[[], None], seconds: float) -> None:
         """Call ``cut`` in a thread when the connection is closed, and end the process if it still runs ``seconds``
@@ -51,7 +51,7 @@ class ParentLink:
         sys.stderr.flush()
         os._exit(OVERDUE)
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         try:
             self._socket.sendall(f"{line}\n".encode())
         except OSError:

@@ -103,7 +103,7 @@ def patience(settings: Settings) -> float:
 
 def header(app: App, actors: Actors, more: dict[str, str]) -> None:
     """Print what runs here."""
-    _tell(screen(), app, _roles(app, actors) | more)
+    _print_roles(screen(), app, _roles(app, actors) | more)
 
 
 def say(line: str) -> None:
@@ -168,7 +168,7 @@ def _roles(app: App, actors: Actors) -> dict[str, str]:
     }
 
 
-def _tell(console: Console, app: App, roles: dict[str, str]) -> None:
+def _print_roles(console: Console, app: App, roles: dict[str, str]) -> None:
     where = {"store": shown(app.settings.store), "transport": app.settings.shown("transport")}
     console.print(Text(f"stepward runs {app.name} (process {os.getpid()})", style="bold"))
     for name, value in (where | roles).items():

@@ -27,7 +27,7 @@ class Endings:
         self._is_held = is_held
 
     def is_held(self, uid: str) -> bool:
-        """Whether the task has not ended, and a Scheduler of this process is to tell when it does."""
+        """Whether the task has not ended, and a Scheduler of this process will report its end."""
         return self._is_held(uid)
 
     def wait(self, uid: str) -> asyncio.Future[Task]:
@@ -44,7 +44,7 @@ class Endings:
         if not futures:
             self._waiting.pop(uid, None)
 
-    def tell(self, task: Task) -> None:
+    def report_end(self, task: Task) -> None:
         """The task has ended."""
         for future in self._waiting.pop(task.uid, ()):
             if not future.done():
@@ -132,4 +132,4 @@ class Lookout:
         for start in range(0, len(awaited), LOOKED_AT_ONCE):
             for task in await self._store.ended(awaited[start : start + LOOKED_AT_ONCE]):
                 if task.state in TASK_ENDS:
-                    self._endings.tell(task)
+                    self._endings.report_end(task)

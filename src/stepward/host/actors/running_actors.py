@@ -42,7 +42,7 @@ class RunningActors:
                 task.cancel()
             _, running = await asyncio.wait(running, timeout=CANCEL_AGAIN_SECONDS)
         for task in running:
-            self._observers.tell("process.stop_stuck", what=task.get_name())
+            self._observers.emit("process.stop_stuck", what=task.get_name())
 
     async def _reported(self, actor: ActorMain, name: str) -> None:
         """Run the actor; an exception is reported with its traceback, even if ``wait`` is never called."""
@@ -50,5 +50,5 @@ class RunningActors:
             await actor()
         except Exception as error:
             where = "".join(traceback.format_exception(error))
-            self._observers.tell("actor.failed", actor=name, error=repr(error), traceback=where)
+            self._observers.emit("actor.failed", actor=name, error=repr(error), traceback=where)
             raise

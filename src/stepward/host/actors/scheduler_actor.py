@@ -52,7 +52,7 @@ class SchedulerActor:
                 await scheduler.run()
             except (InstanceFenced, CommitUnknown) as error:
                 self.current = None
-                self._parts.observers.tell("scheduler.fenced", instance=scheduler.instance, reason=str(error))
+                self._parts.observers.emit("scheduler.fenced", instance=scheduler.instance, reason=str(error))
                 await self._leases.retire([scheduler.instance], in_order=False)
             except StoreUnusable:
                 self.current = None
@@ -70,7 +70,7 @@ class SchedulerActor:
 
         Its tasks then count as taken over from a dead instance, so that a task which breaks every owner is parked.
         """
-        self._parts.observers.tell("scheduler.broke", instance=instance, error=repr(error))
+        self._parts.observers.emit("scheduler.broke", instance=instance, error=repr(error))
         self._leases.abandon(instance)
         await asyncio.sleep(self._parts.settings.poll)
 
@@ -79,7 +79,7 @@ class SchedulerActor:
             try:
                 self.current = await self._new(capacity)
             except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+                self._parts.observers.emit("store.unavailable", error=str(error))
                 await asyncio.sleep(self._parts.settings.poll)
         return self.current
 
@@ -99,5 +99,5 @@ class SchedulerActor:
             parts.observers,
             parts.failures,
         )
-        listeners = Listeners(ended=parts.endings.tell, told=parts.queues.wake, gave_up=self._pace.ask)
+        listeners = Listeners(ended=parts.endings.report_end, told=parts.queues.wake, gave_up=self._pace.ask)
         return assemble(context, capacity.rooms(instance), self.local_submissions, listeners, threads=parts.threads)

@@ -62,5 +62,5 @@ async def keep(actor: Submitter, parts: Parts) -> None:
         except StoreUnusable:
             raise
         except Exception as error:
-            parts.observers.tell("submission.broke", error=repr(error))
+            parts.observers.emit("submission.broke", error=repr(error))
             await asyncio.sleep(parts.settings.poll)

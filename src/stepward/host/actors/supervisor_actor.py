@@ -40,7 +40,7 @@ class SupervisorActor:
                 raise
             except Exception as error:
                 # A Supervisor remembers nothing that the store does not hold: the next pass begins anew.
-                self._parts.observers.tell("supervisor.broke", error=repr(error))
+                self._parts.observers.emit("supervisor.broke", error=repr(error))
                 await asyncio.sleep(self._parts.settings.lease)
             else:
                 # A standby has nothing to decide, so a hint does not shorten its pause.

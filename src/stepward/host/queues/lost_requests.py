@@ -69,7 +69,7 @@ class LostRequests:
                     others = chosen
                     await asyncio.sleep(self._parts.settings.lease)
             except (StoreError, TransportError) as error:
-                self._parts.observers.tell("scheduler.ask_again_failed", error=str(error))
+                self._parts.observers.emit("scheduler.ask_again_failed", error=str(error))
                 await asyncio.sleep(self._parts.settings.poll)
 
     async def _chosen(self) -> tuple[str | None, str | None]:
@@ -91,7 +91,7 @@ class LostRequests:
                 requests[request.agent].append(request)
         for agent, batch in requests.items():
             await self._parts.transport.publish(request_queue(agent), batch)
-            self._parts.observers.tell("scheduler.asked_again", agent=agent, requests=len(batch))
+            self._parts.observers.emit("scheduler.asked_again", agent=agent, requests=len(batch))
         return found.after
 
 

@@ -56,7 +56,7 @@ class RefusedQueueAlerts:
                 try:
                     await self._turn()
                 except StoreError as error:
-                    self._parts.observers.tell("store.unavailable", error=str(error))
+                    self._parts.observers.emit("store.unavailable", error=str(error))
                     await asyncio.sleep(PATIENCE_SECONDS)
         finally:
             self._parts.observers.remove(self._received)

@@ -45,7 +45,7 @@ class RejectionAlerts:
         try:
             await self._parts.store.host.warn(alert)
         except StoreError as error:
-            self._parts.observers.tell("store.unavailable", error=str(error))
+            self._parts.observers.emit("store.unavailable", error=str(error))
 
 
 def rejected_alert(queue: str, reason: str, error: str, count: int) -> Alert:

@@ -78,7 +78,7 @@ class EventRelay:
                 except StoreUnusable:
                     raise
                 except StoreError as error:
-                    self._parts.observers.tell("store.unavailable", error=str(error))
+                    self._parts.observers.emit("store.unavailable", error=str(error))
                     found = False
                 await self._rest(found)
         finally:
@@ -104,7 +104,7 @@ class EventRelay:
                 if isinstance(error.__cause__, StoreUnusable):
                     raise error.__cause__ from None
                 if not is_away:
-                    self._parts.observers.tell("events.unavailable", queue=self._dead_letters, error=str(error))
+                    self._parts.observers.emit("events.unavailable", queue=self._dead_letters, error=str(error))
                 is_away = True
                 await asyncio.sleep(PAUSE)
 
@@ -170,11 +170,11 @@ class EventRelay:
             count = await way(carrier)
         except StoreError as error:
             # A row that was carried and not deleted is carried again.
-            self._parts.observers.tell("store.unavailable", error=str(error))
+            self._parts.observers.emit("store.unavailable", error=str(error))
         except QueueRefused:
             self._refused[queue] = self._parts.environment.clock.boot() + REFUSED_SECONDS
         except Exception as error:
-            self._parts.observers.tell("events.broke", queue=queue, error=repr(error))
+            self._parts.observers.emit("events.broke", queue=queue, error=repr(error))
         finally:
             del self._carried[queue]
         if count:

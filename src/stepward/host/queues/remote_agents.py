@@ -43,14 +43,14 @@ class RemoteAgents:
                     await self._note(announced)
                 except StoreError as error:
                     # Announcements are repeated.
-                    self._parts.observers.tell("store.unavailable", error=str(error))
+                    self._parts.observers.emit("store.unavailable", error=str(error))
         finally:
             stop_listening()
 
     def _hear(self, source: str, health: AgentHealth) -> None:
         is_ours = source.startswith(self._ours) and health.agent in self._agents
         if not is_ours or len(self._announced) >= MOST_ANNOUNCED:
-            self._parts.observers.tell("agent.not_ours", agent=health.agent, source=source)
+            self._parts.observers.emit("agent.not_ours", agent=health.agent, source=source)
             return
         self._announced[source, health.agent] = health
         self._stirred.set()

@@ -52,7 +52,7 @@ class ReplyRerouting:
                 await self._parts.transport.adopt(dead, reply_queue(heir), live)
         except (StoreError, TransportError) as error:
             # Replies are hints: a lost one is replaced by a new attempt past its complete-by.
-            self._parts.observers.tell("scheduler.adopt_failed", error=str(error))
+            self._parts.observers.emit("scheduler.adopt_failed", error=str(error))
             return False
         return True
 

@@ -152,13 +152,13 @@ class Carrier:
             else:
                 return
         reason = f"refused {MOST_REFUSALS} times: {error}"
-        self._observers.tell("events.dead_letter", queue=self._queue, reasons=[reason])
+        self._observers.emit("events.dead_letter", queue=self._queue, reasons=[reason])
         await self._messages.bury(self._queue, [(row.token, reason) for row in pack.rows])
 
     async def _wait(self, error: TransportError) -> None:
         self._failures += 1
         if self._failures == 1:
-            self._observers.tell("events.unavailable", queue=self._queue, error=str(error))
+            self._observers.emit("events.unavailable", queue=self._queue, error=str(error))
         pause = grown(FIRST_PAUSE, 2.0, LONGEST_PAUSE, self._failures)
         await asyncio.sleep(pause * (0.5 + self._random.random() / 2))
 

@@ -65,9 +65,9 @@ class UnservedQueues:
             try:
                 await self._look()
             except StoreError as error:
-                self._parts.observers.tell("store.unavailable", error=str(error))
+                self._parts.observers.emit("store.unavailable", error=str(error))
             except TransportError as error:
-                self._parts.observers.tell("queue.look_failed", error=str(error))
+                self._parts.observers.emit("queue.look_failed", error=str(error))
 
     async def _look(self) -> None:
         store, now = self._parts.store, self._parts.store.now()

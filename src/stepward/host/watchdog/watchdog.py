@@ -125,7 +125,7 @@ class Watchdog:
         frame = interrupted(sys._current_frames().get(self._ident))
         if not self._reported:
             self._reported = True
-            self._tell("loop.blocked", seconds=round(still, 1), where=_where(frame))
+            self._emit("loop.blocked", seconds=round(still, 1), where=_where(frame))
         if still < self._lease or is_debugged(frame):
             return
         if not self._counted:
@@ -141,7 +141,7 @@ class Watchdog:
         self._count_note = (
             "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
         )
-        self._tell("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
+        self._emit("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
 
     def _end_process(self, still: float, blamed: Blamed) -> None:
         is_broken_off = self._break_off()
@@ -158,9 +158,9 @@ class Watchdog:
             f"at {blamed.at}{said}: this process ends; hang_limit is the setting",
         )
 
-    def _tell(self, name: str, **fields: object) -> None:
+    def _emit(self, name: str, **fields: object) -> None:
         """In a thread of its own: an observer may need a lock that the blocking code holds."""
-        threading.Thread(target=self._observers.tell, args=(name,), kwargs=fields, daemon=True).start()
+        threading.Thread(target=self._observers.emit, args=(name,), kwargs=fields, daemon=True).start()
 
 
 def _run(work: Awaitable[int | None]) -> int | None:

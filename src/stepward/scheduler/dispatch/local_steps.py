@@ -88,7 +88,7 @@ class LocalSteps:
         if self._threads is not None:
             self._threads.replace(len(threads))
         for request in (*running, *threads):
-            self._stuck.tell(request)
+            self._stuck.report(request)
         return len(running) + len(threads)
 
     async def stop(self) -> None:
@@ -96,7 +96,7 @@ class LocalSteps:
         running = dict(self._running.values())
         # Nothing waits for ever for a function that will not be cancelled, nor for a thread.
         for late in await end_tasks(running, LAST_WAIT):
-            self._stuck.tell(running[late])
+            self._stuck.report(running[late])
         if self._threads is not None:
             self._threads.close()
 

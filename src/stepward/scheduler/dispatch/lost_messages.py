@@ -85,7 +85,7 @@ class LostMessages:
                 if (step.task, (step.run, step.key)) not in waiting[agent]:
                     requests.setdefault(agent, []).append(request_of(active, step, self._reply_to))
         for agent, batch in requests.items():
-            self._observers.tell("scheduler.asked_again", agent=agent, requests=len(batch))
+            self._observers.emit("scheduler.asked_again", agent=agent, requests=len(batch))
             self._publisher.put(agent, batch)
 
     def _is_out(self, step: Step, lost: set[str | None]) -> bool:

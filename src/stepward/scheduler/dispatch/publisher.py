@@ -137,7 +137,7 @@ class Publisher:
         try:
             await self._publish(queue, lane)
         except TransportError as error:
-            self._observers.tell("scheduler.publish_failed", error=str(error), requests=len(lane.requests))
+            self._observers.emit("scheduler.publish_failed", error=str(error), requests=len(lane.requests))
             # A revocation is a hint; what it was to withdraw leaves no more either.
             lane.revoked.clear()
             await self._wait(lane)

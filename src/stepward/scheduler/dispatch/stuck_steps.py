@@ -29,12 +29,12 @@ class StuckSteps:
         """The attempts that run in threads and whose complete-by was before ``until``."""
         return [request for request in list(self._threads.values()) if request.complete_by < until]
 
-    def tell(self, request: Request) -> None:
-        """Tell, once, that an attempt does not stop."""
+    def report(self, request: Request) -> None:
+        """Report, once, that an attempt does not stop."""
         attempt = (request.task, request.run, request.key, request.attempt)
         if attempt in self._reported:
             return
         if len(self._reported) >= MOST_REPORTED:
             self._reported.clear()
         self._reported.add(attempt)
-        self._observers.tell("scheduler.step_stuck", task=request.task_id, step=request.key, attempt=request.attempt)
+        self._observers.emit("scheduler.step_stuck", task=request.task_id, step=request.key, attempt=request.attempt)

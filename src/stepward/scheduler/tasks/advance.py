@@ -190,18 +190,18 @@ class Advance:
             active.changed().deliver(Deliver(task.uid, task.run, *astuple(delivered)))
             known = active.recorded.pop(delivered.key, None)
             if known is not None:
-                self._tell_outcome(active, *known, now)
+                self._report_outcome(active, *known, now)
 
     def _note_outcome(
         self, active: ActiveTask, step: Step, error: bytes | None, now: float, *, delivered: bool
     ) -> None:
         """Send the status event of an outcome once it is delivered: the workflow may not have asked for it yet."""
         if delivered:
-            self._tell_outcome(active, step, error, now)
+            self._report_outcome(active, step, error, now)
         else:
             active.recorded[step.key] = step, error
 
-    def _tell_outcome(self, active: ActiveTask, step: Step, error: bytes | None, now: float) -> None:
+    def _report_outcome(self, active: ActiveTask, step: Step, error: bytes | None, now: float) -> None:
         kind = StatusEventType.STEP_COMPLETED if error is None else StatusEventType.STEP_FAILED
         active.report(kind, now, step=step.key, name=step.name, **ended_with(None, error))
 

@@ -85,7 +85,7 @@ class Inbox:
             elif row.kind is InboxKind.STEP and not active.leaving:
                 active.changed().take(row.number)
                 if row.name:
-                    self._tell_delay(active, row.name, now)
+                    self._report_delay(active, row.name, now)
                 else:
                     self._ends.displaced(active, now)
         return active.leaving
@@ -143,7 +143,7 @@ class Inbox:
             undo_to = TaskState.UNDONE if row.kind is InboxKind.UNDO else TaskState.CANCELLED
             self._ends.undo(active, undo_to, now, error=_cause(row.body))
 
-    def _tell_delay(self, active: ActiveTask, name: str, now: float) -> None:
+    def _report_delay(self, active: ActiveTask, name: str, now: float) -> None:
         """Send the status event of a step that the Supervisor has repeated, once its owner reads of it."""
         run, _, key = name.partition("/")
         step = _kept(active, int(run), key)

@@ -109,7 +109,7 @@ class Incoming:
             self._windows.occupy(step)
             self._starts.launch(active, step, now)
 
-    def tell_starved(self, agent: str, place: BacklogKey, now: float) -> None:
+    def alert_starved(self, agent: str, place: BacklogKey, now: float) -> None:
         """Alert an operator of a step, and others, that wait for an Agent which no live instance offers."""
         uid, _, key = place
         active = self._active_tasks.tasks.get(uid)
@@ -160,7 +160,7 @@ class Incoming:
     def _failed(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> Reply:
         """A failed attempt as it is recorded, with its log event, and an alert if its reply cannot be read."""
         reply = rows.settled(step, reply)
-        _tell_failure(self._observers, active.task, step, reply)
+        _emit_failure(self._observers, active.task, step, reply)
         if is_unreadable(reply):
             active.changed().alert(_unreadable_alert(active.task, step, reply, now))
         return reply
@@ -194,12 +194,12 @@ def _is_answered_by(step: Step, reply: Reply) -> bool:
     return step.state is StepState.ABANDONED and step.finished_at is None
 
 
-def _tell_failure(observers: Observers, task: Task, step: Step, reply: Reply) -> None:
+def _emit_failure(observers: Observers, task: Task, step: Step, reply: Reply) -> None:
     """The event of a failed attempt: ``step.failed``, or ``step.gave_up`` where another attempt may follow."""
     if not observers.listening:
         return
     error = failures.read(reply.error)
-    observers.tell(
+    observers.emit(
         f"step.{reply.outcome}",
         task=task.id,
         step=step.key,

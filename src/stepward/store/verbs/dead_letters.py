@@ -66,7 +66,7 @@ async def bury(
         await connection.change_each("messages.bury", many, queue, now)
     if count := await connection.change_each("messages.delete", [(token,) for token, _ in letters], queue):
         await status_events.put(connection, told, now)
-        await _tell(connection, queue, letters[0][1], now, count=count, dropped=count * full)
+        await _alert(connection, queue, letters[0][1], now, count=count, dropped=count * full)
 
 
 async def bury_bodies(
@@ -82,7 +82,7 @@ async def bury_bodies(
         many = [(body, without_nul(reason), tries) for body, reason, tries in letters]
         await connection.change_each("messages.bury_body", many, queue, now)
     await status_events.put(connection, told, now)
-    await _tell(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
+    await _alert(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
 
 
 async def _is_full(connection: VerbConnection, queue: str) -> bool:
@@ -90,7 +90,7 @@ async def _is_full(connection: VerbConnection, queue: str) -> bool:
     return queues.is_full(letters, letter_bytes)
 
 
-async def _tell(connection: VerbConnection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
+async def _alert(connection: VerbConnection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
     known = await connection.row("messages.open_alert", queue)
     before = b"{}" if known is None else known[1]
     alert = queues.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)

@@ -92,4 +92,4 @@ class EarlyWarnings:
         kept = await self._store.keep_warnings(term, words.KINDS, new, lasting)
         self._kept = wanted
         if kept.raised or kept.resolved:
-            self._observers.tell("warnings.changed", raised=kept.raised, resolved=kept.resolved)
+            self._observers.emit("warnings.changed", raised=kept.raised, resolved=kept.resolved)

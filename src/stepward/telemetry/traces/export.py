@@ -95,25 +95,25 @@ class SpanExport:
             try:
                 status = await asyncio.to_thread(self._collector.post, self._waiting[0])
             except (OSError, http.client.HTTPException) as error:
-                self._tell(f"expected an answer, found: {error or type(error).__name__}")
+                self._report_unreached(f"expected an answer, found: {error or type(error).__name__}")
                 return False
             if status in RETRIED:
-                self._tell(f"expected 200, found {status}")
+                self._report_unreached(f"expected 200, found {status}")
                 return False
             self._waiting.popleft()
             if 200 <= status < 300:
                 self._unreached = False
             else:
                 self.dropped += 1
-                self._tell(f"expected 200, found {status}; the batch is dropped")
+                self._report_unreached(f"expected 200, found {status}; the batch is dropped")
         return True
 
-    def _tell(self, reason: str) -> None:
+    def _report_unreached(self, reason: str) -> None:
         """Report once until the collector is reached again."""
         if not self._unreached:
             self._unreached = True
             error = f"traces {self._collector.shown}: {reason}; look at the collector, or at the setting traces"
-            self._observers.tell("traces.unavailable", error=error, dropped=self.dropped)
+            self._observers.emit("traces.unavailable", error=error, dropped=self.dropped)
 
 
 class Collector:

@@ -80,7 +80,7 @@ class Broadcasts:
 
     def lost(self, queue: str | None) -> None:
         """Calls the listeners of losses, for one queue or for all."""
-        self._observers.tell("transport.messages_lost", broker=self._broker, queue=queue)
+        self._observers.emit("transport.messages_lost", broker=self._broker, queue=queue)
         for listener in tuple(self._loss_listeners):
             listener(queue)
 
@@ -98,7 +98,7 @@ class Broadcasts:
             for listener in tuple(self._announcement_listeners):
                 listener(*announced)
         else:
-            self._observers.tell("transport.not_understood", start=body[:200].decode(errors="replace"))
+            self._observers.emit("transport.not_understood", start=body[:200].decode(errors="replace"))
 
     def _call_revoked(self, queue: str, task: str, run: int, key: str) -> None:
         for listener in tuple(self._revocation_listeners.get(queue, ())):

@@ -42,7 +42,7 @@ class Broker(Protocol):
         """The source that feeds ``intake`` from a queue."""
         ...
 
-    async def tell(self, body: bytes) -> None:
+    async def broadcast(self, body: bytes) -> None:
         """Broadcast to every process of the application that listens now."""
         ...
 
@@ -82,7 +82,7 @@ class BrokerTransport:
         self.broadcasts = Broadcasts(
             f"/stepward/{app}/{ident}",
             broker=broker.name,
-            send=broker.tell,
+            send=broker.broadcast,
             refusals=self._refusals,
             observers=observers,
         )

@@ -213,7 +213,7 @@ class Consumer(Generic[Handle]):
     async def _bury_spoilt(self, box: BrokerMessage[Handle], spoilt: Sequence[BrokerDeadLetter]) -> None:
         for dead_letter in spoilt:
             start = dead_letter.body[:SHOWN].decode(errors="replace")
-            self._observers.tell("transport.dead_letter", queue=self._queue, error=dead_letter.reason, start=start)
+            self._observers.emit("transport.dead_letter", queue=self._queue, error=dead_letter.reason, start=start)
         try:
             await self._bury(self._queue, spoilt)
         except TransportError:
@@ -232,7 +232,7 @@ class Consumer(Generic[Handle]):
                 continue
             if box.is_returned:
                 # Its former consumer may still work on it: it cannot be answered as never begun.
-                self._observers.tell(
+                self._observers.emit(
                     "transport.revoked_in_doubt", queue=self._queue, task=request.task_id, step=request.key
                 )
             else:
@@ -251,7 +251,7 @@ class Consumer(Generic[Handle]):
         if self._boxes.revoked:
             self._spawn(self._answer_revoked)
         if self._boxes.expired:
-            self._observers.tell("transport.expired", queue=self._queue, requests=self._boxes.expired)
+            self._observers.emit("transport.expired", queue=self._queue, requests=self._boxes.expired)
             self._boxes.expired = 0
         if self._boxes.done:
             self._spawn(self._acknowledge)
@@ -271,7 +271,7 @@ class Consumer(Generic[Handle]):
             await work()
         except TransportError as error:
             # A message that is not acknowledged comes again.
-            self._observers.tell("transport.failed", queue=self._queue, error=str(error))
+            self._observers.emit("transport.failed", queue=self._queue, error=str(error))
 
     async def _stirred(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()

@@ -86,7 +86,7 @@ class Reconnecting(Generic[Connection]):
         if self._connection is connection:
             self._why = why
             self._grace_until = asyncio.get_running_loop().time() + GRACE_SECONDS
-            self._observers.tell("transport.lost", broker=self._what, error=told(why))
+            self._observers.emit("transport.lost", broker=self._what, error=told(why))
             await self._change(None)
 
     async def close(self) -> Connection | None:
@@ -127,7 +127,7 @@ class Reconnecting(Generic[Connection]):
                 delay = min(LONGEST_BACKOFF, BACKOFF * 2**failures)
                 failures = min(failures + 1, DOUBLINGS)
                 await asyncio.sleep(delay * (0.5 + self._random.random() / 2))
-            self._observers.tell("transport.connected", broker=self._what)
+            self._observers.emit("transport.connected", broker=self._what)
 
     async def _try_again(self) -> bool:
         try:
@@ -135,7 +135,7 @@ class Reconnecting(Generic[Connection]):
         except Exception as error:
             # No other task connects again, so an unforeseen error must not end this one.
             if type(error) is not type(self._why):
-                self._observers.tell("transport.broke", broker=self._what, error=repr(error))
+                self._observers.emit("transport.broke", broker=self._what, error=repr(error))
             self._why = error
             return False
 

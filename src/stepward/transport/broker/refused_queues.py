@@ -29,7 +29,7 @@ class RefusedQueues:
             self._refused(queue, error.reason)
             raise
         if self._reasons.pop(queue, None) is not None:
-            self._observers.tell(ACCEPTED, broker=self._broker, queue=queue)
+            self._observers.emit(ACCEPTED, broker=self._broker, queue=queue)
 
     def expect(self, queue: str) -> None:
         """Emit ``transport.accepted`` at the queue's next success, even if it was not refused here."""
@@ -38,4 +38,4 @@ class RefusedQueues:
     def _refused(self, queue: str, reason: str) -> None:
         if self._reasons.get(queue) != reason:
             self._reasons[queue] = reason
-            self._observers.tell(REFUSED, broker=self._broker, queue=queue, reason=reason)
+            self._observers.emit(REFUSED, broker=self._broker, queue=queue, reason=reason)

@@ -102,6 +102,6 @@ class Rejections:
         self._counts[reason] += 1
         if now >= self._reported_at.get(reason, NEVER) + REPORT_SECONDS:
             self._reported_at[reason] = now
-            self._observers.tell(
+            self._observers.emit(
                 REJECTED, queue=queue, reason=reason.value, error=rejection.message, count=self._counts[reason]
             )

@@ -51,8 +51,8 @@ class NatsBroker:
         """By Agents' queue that this process publishes to, the lease of requests in seconds."""
         self._seen_at: dict[str, float] = {}
         """When the consumer of such a queue was last seen, by the loop's time."""
-        self._may_tell: Client | None = None
-        """The connection over which this login is known to be let tell all processes."""
+        self._may_broadcast: Client | None = None
+        """The connection over which this login is known to have the right to broadcast."""
         self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
@@ -80,14 +80,14 @@ class NatsBroker:
     def source(self, queue: str, intake: Consumer[str]) -> NatsSource:
         return NatsSource(self._link, self._stream, queue, intake, self._now)
 
-    async def tell(self, body: bytes) -> None:
+    async def broadcast(self, body: bytes) -> None:
         client = await self._link.client()
         began_at = asyncio.get_running_loop().time()
         with self._link.reaching("revocation"):
             await client.publish(self._stream.told, body)
-        if client is not self._may_tell:
+        if client is not self._may_broadcast:
             await self._link.heed(client, "revocation", self._stream.told, began_at)
-            self._may_tell = client
+            self._may_broadcast = client
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
         """Moves taken messages too; settling them has no effect afterwards."""

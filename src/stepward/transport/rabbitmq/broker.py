@@ -56,11 +56,11 @@ class RabbitBroker:
         )
         self._own = self._new_name()
         """The queue of broadcasts to this process; if it is gone, the broker has lost its data."""
-        self._queues = RequestQueues(self._link, names, now, environment, self._tell_loss)
+        self._queues = RequestQueues(self._link, names, now, environment, self._broadcast_loss)
         self._adoption = EndedQueues(self._link, self._queues)
         self._now = now
         self._sources: dict[str, tuple[RabbitSource, Consumer[RabbitHandle]]] = {}
-        self._telling: AbstractExchange | None = None
+        self._broadcasts: AbstractExchange | None = None
         self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
@@ -80,11 +80,11 @@ class RabbitBroker:
         self._sources[queue] = source, intake
         return source
 
-    async def tell(self, body: bytes) -> None:
+    async def broadcast(self, body: bytes) -> None:
         await self._link.line()
         with self._link.reaching("revocation"):
-            if self._telling is not None:
-                await self._telling.publish(
+            if self._broadcasts is not None:
+                await self._broadcasts.publish(
                     Message(body, content_type=SINGLE), "", mandatory=False, timeout=ANSWER_SECONDS
                 )
 
@@ -120,7 +120,7 @@ class RabbitBroker:
         await own.bind(exchange)
         await self._link.follow(line)
         self._tag = await own.consume(self._received, no_ack=True)
-        self._own, self._telling, self._was_here = name, exchange, True
+        self._own, self._broadcasts, self._was_here = name, exchange, True
         if is_lost and self._lost is not None:
             self._lost(None)
 
@@ -148,9 +148,9 @@ class RabbitBroker:
                 await own.cancel(self._tag, timeout=ANSWER_SECONDS)
                 await own.delete(if_unused=False, if_empty=False, timeout=ANSWER_SECONDS)
 
-    async def _tell_loss(self, queue: str) -> None:
+    async def _broadcast_loss(self, queue: str) -> None:
         with contextlib.suppress(TransportError):
-            await self.tell(encode_loss(self._names.app, self._environment.new_uid(), queue))
+            await self.broadcast(encode_loss(self._names.app, self._environment.new_uid(), queue))
 
     async def _received(self, message: AbstractIncomingMessage) -> None:
         if self._on_broadcast is not None:

@@ -47,7 +47,7 @@ def dead_letters(context: click.Context, limit: int, as_json: bool, store: str |
 @with_client
 async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
     """Put dead letters back into their queues as new messages; the audit records the operator."""
-    _tell(numbers, await client.put_back(*numbers), "put back")
+    _print_each(numbers, await client.put_back(*numbers), "put back")
 
 
 @dead_letters.command("discard")
@@ -55,10 +55,10 @@ async def put_back(client: Client, numbers: tuple[int, ...]) -> None:
 @with_client
 async def discard(client: Client, numbers: tuple[int, ...]) -> None:
     """Delete dead letters for good; the audit records the operator."""
-    _tell(numbers, await client.discard(*numbers), "thrown away")
+    _print_each(numbers, await client.discard(*numbers), "thrown away")
 
 
-def _tell(numbers: Sequence[int], found: Sequence[int], done: str) -> None:
+def _print_each(numbers: Sequence[int], found: Sequence[int], done: str) -> None:
     for number in dict.fromkeys(numbers):
         if number in found:
             click.echo(f"dead letter {number}: {done}")

@@ -123,7 +123,7 @@ async def show(client: Client, id: str, watch: bool, as_json: bool) -> None:
 @with_client
 async def pause(client: Client, id: str) -> None:
     """Start no further act until `resume`."""
-    _tell(await client.batches.pause(id))
+    _print_progress(await client.batches.pause(id))
 
 
 @batch.command("resume")
@@ -131,7 +131,7 @@ async def pause(client: Client, id: str) -> None:
 @with_client
 async def resume(client: Client, id: str) -> None:
     """Continue a paused batch."""
-    _tell(await client.batches.resume(id))
+    _print_progress(await client.batches.resume(id))
 
 
 @batch.command("stop")
@@ -139,7 +139,7 @@ async def resume(client: Client, id: str) -> None:
 @with_client
 async def stop(client: Client, id: str) -> None:
     """End a batch; acts that were carried out stay."""
-    _tell(await client.batches.stop(id))
+    _print_progress(await client.batches.stop(id))
 
 
 @batch.command("pace")
@@ -148,7 +148,7 @@ async def stop(client: Client, id: str) -> None:
 @with_client
 async def pace(client: Client, id: str, rate: float) -> None:
     """Continue at another RATE, in tasks a second."""
-    _tell(await client.batches.pace(id, rate))
+    _print_progress(await client.batches.pace(id, rate))
 
 
 async def start_previewed(
@@ -205,7 +205,7 @@ def _confirm(found: BatchPreview, confirmed: int | None) -> None:
         raise Refused(f"--yes: expected the number of tasks, {number:,}, found {typed:,}; nothing was started")
 
 
-def _tell(found: Batch) -> None:
+def _print_progress(found: Batch) -> None:
     click.echo(progress_of(found))
 
 

@@ -51,4 +51,4 @@ class ReplayCheck:
         steps = [step for step in record.values() if step.run == task.run and step.kind is not StepKind.UNDO]
         difference = verify(workflow, task, sorted(steps, key=lambda step: step.number))
         if difference is not None:
-            self._observers.tell("task.not_deterministic", task=task.id, difference=difference)
+            self._observers.emit("task.not_deterministic", task=task.id, difference=difference)

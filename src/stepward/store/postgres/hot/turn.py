@@ -63,7 +63,7 @@ async def apply(connection: Connection, instance: str, changes: Sequence[Change]
         await _apply_in_order(connection, parts)
     elif parts:
         await apply_at_once(connection, parts)
-    await turns.tell_others(connection, changes, now)
+    await turns.write_others(connection, changes, now)
 
 
 async def prove(connection: Connection, instance: str, renew: float | None, now: float) -> None:

@@ -147,7 +147,7 @@ def _apply(connection: Connection, instance: str, changes: Sequence[Change], now
     children = [astuple(child) for change in changes for child in change.children]
     if children:
         connection.change_many(TURN["insert_child"], children)
-    _tell_others(connection, changes, now)
+    _write_others(connection, changes, now)
 
 
 def _insert_tasks(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
@@ -183,12 +183,12 @@ def _trim(connection: Connection, changes: Sequence[Change]) -> None:
         connection.change_many(TURN[query], trims)
 
 
-def _tell_others(connection: Connection, changes: Sequence[Change], now: float) -> None:
+def _write_others(connection: Connection, changes: Sequence[Change], now: float) -> None:
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
         driven(connection, journal.write_alerts, alerts, now)
     if any(change.posts or change.audits or change.fits is not None for change in changes):
-        driven(connection, turns.tell_others, changes, now)
+        driven(connection, turns.write_others, changes, now)
 
 
 def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) -> None:

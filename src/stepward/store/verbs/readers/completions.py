@@ -50,7 +50,7 @@ async def _complete(connection: VerbConnection, completion: Completion, now: flo
     if task is not None and step is not None and refused is None:
         settled = completions.settled(completion, step)
         if await _record(connection, settled, now):
-            await _tell_owner(connection, task, settled, now)
+            await _post_to_owner(connection, task, settled, now)
         else:
             # The owner, whose steps need no lock on the task, was faster.
             step = await _step(connection, completion)
@@ -69,7 +69,7 @@ async def _record(connection: VerbConnection, completion: Completion, now: float
     return bool(await connection.change("completions.complete", *place, completion.output, completion.error, now))
 
 
-async def _tell_owner(connection: VerbConnection, task: Task, completion: Completion, now: float) -> None:
+async def _post_to_owner(connection: VerbConnection, task: Task, completion: Completion, now: float) -> None:
     if task.state not in TASK_ENDS:
         await inbox.insert(connection, [completions.told(completion, now)], now)
 

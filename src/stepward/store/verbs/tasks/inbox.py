@@ -99,7 +99,7 @@ class PostRound:
         """Adds a post."""
         task = self._tasks.get(post.task)
         if task is None:
-            self._tell_gone(post)
+            self._report_gone(post)
         elif task.locked_by is None and post.kind in inbox_rules.DIRECTIVES:
             await self._direct(task, post)
         elif task.state not in (inbox_rules.FINAL if post.kind is InboxKind.CHILD else TASK_ENDS):
@@ -114,7 +114,7 @@ class PostRound:
         rows, self._rows = self._rows, []
         await insert(self._connection, rows, self._now)
 
-    def _tell_gone(self, post: Post) -> None:
+    def _report_gone(self, post: Post) -> None:
         if post.kind in inbox_rules.DIRECTIVES:
             self._add(inbox_rules.missing_child_post(self._tasks.get(inbox_rules.parent_of(post.task)[0]), post))
 

@@ -37,7 +37,7 @@ async def apply_each(
     return missed
 
 
-async def tell_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
+async def write_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
     """Writes the posts to other tasks, settles alerts, and writes acts of the audit."""
     await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
     await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)

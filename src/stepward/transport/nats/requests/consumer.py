@@ -82,15 +82,15 @@ class NatsSource:
     async def acknowledge(self, handles: Sequence[str]) -> None:
         """Acknowledges without waiting: after a lost acknowledgement the message comes again and is acknowledged
         again."""
-        await self._tell(handles, ACK)
+        await self._respond(handles, ACK)
 
     async def extend(self, handles: Sequence[str], lease: float) -> None:
         if lease > self._lease:
             self._lease = await self._stream.consumer(self._queue, lease)
-        await self._tell(handles, KEEP)
+        await self._respond(handles, KEEP)
 
     async def refuse(self, handles: Sequence[str]) -> None:
-        await self._tell(handles, REFUSE)
+        await self._respond(handles, REFUSE)
 
     async def leave(self) -> None:
         """Ends the open pull first: its messages would reach no reader."""
@@ -100,7 +100,7 @@ class NatsSource:
             with self._link.reaching(f"queue {self._queue}"):
                 await drain()
 
-    async def _tell(self, handles: Sequence[str], word: bytes) -> None:
+    async def _respond(self, handles: Sequence[str], word: bytes) -> None:
         client = await self._link.client()
         with self._link.reaching(f"queue {self._queue}"):
             for handle in handles:

@@ -169,7 +169,7 @@ class RabbitSource:
         self._is_deleted = True
         self._intake.forget()
         self._intake.stir()
-        await self._queues.tell_loss(self._queue)
+        await self._queues.broadcast_loss(self._queue)
 
     async def _look(self) -> None:
         while True:

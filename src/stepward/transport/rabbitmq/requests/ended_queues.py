@@ -85,4 +85,4 @@ class EndedQueues:
             return
         deleted = await channel.queue_delete(name, timeout=DELETE_SECONDS)
         if deleted.message_count:
-            await self._queues.tell_loss(queue)
+            await self._queues.broadcast_loss(queue)

@@ -53,9 +53,9 @@ class RequestQueues:
         names: BrokerNames,
         now: Callable[[], float],
         environment: Environment,
-        tell_loss: Callable[[str], Awaitable[None]],
+        broadcast_loss: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._tell_loss = tell_loss
+        self._broadcast_loss = broadcast_loss
         self._root = names.root
         self._exchange = f"{names.root}.queues"
         """Through this exchange a login reaches the queues that its topic permission names, and no others."""
@@ -80,10 +80,10 @@ class RequestQueues:
         """Make a queue unless it exists."""
         return await channel.declare_queue(self.name(queue), durable=True, arguments=ARGUMENTS, timeout=ANSWER_SECONDS)
 
-    async def tell_loss(self, queue: str) -> None:
+    async def broadcast_loss(self, queue: str) -> None:
         """Broadcast that a queue was deleted; a login without the right to declare it may not broadcast it."""
         if queue not in self._others:
-            await self._tell_loss(queue)
+            await self._broadcast_loss(queue)
 
     async def ensure(self, queue: str) -> None:
         """Make a queue unless this process knows that it exists."""
@@ -108,7 +108,7 @@ class RequestQueues:
                 self._declared.discard(queue)
                 await self._ensure(queue, line)
                 await self._append(queue, batches, line)
-                await self.tell_loss(queue)
+                await self.broadcast_loss(queue)
             except TimeoutError:
                 await self._replace_if_stuck(queue, line)
                 raise
@@ -132,7 +132,7 @@ class RequestQueues:
                 self._declared.add(queue)
                 self._known.add(queue)
                 if is_lost:
-                    await self.tell_loss(queue)
+                    await self.broadcast_loss(queue)
         if queue in self._others and not queue.startswith(REPLIES):
             # A reply to an ended Scheduler waits for its successor; a request among those would stay unseen.
             await verify(line, self.name(queue))
@@ -172,7 +172,7 @@ class RequestQueues:
             await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
         del self._silences[queue]
         self._declared.discard(queue)
-        await self.tell_loss(queue)
+        await self.broadcast_loss(queue)
 
     def _silence(self, queue: str) -> float:
         """Seconds for which it has confirmed nothing of what was published to it; 0 without publications."""
