@@ -6,38 +6,22 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.types import ExceptionHandlersMap
-from msgspec import Struct
 
-from stepward.errors import (
-    AgentNotFound,
-    BatchNotFound,
-    CommitUnknown,
-    CompletionRefused,
-    IllegalTransition,
-    InboxFull,
-    PayloadTooLarge,
-    Refused,
-    ScheduleNotFound,
-    StepwardError,
-    StoreUnavailable,
-    StoreUnusable,
-    TaskChanged,
-    TaskConflict,
-    TaskNotFound,
-    TransportError,
+from stepward.errors import StepwardError, TaskChanged
+from stepward.http.problem_documents import (
+    PROBLEM_JSON,
+    FieldProblem,
+    Problem,
+    encoded,
+    headers_of,
+    problem_of,
+    problem_of_error,
 )
 
 logger = logging.getLogger("stepward.http")
-
-PROBLEM_JSON = "application/problem+json"
-UNAVAILABLE = 503
-LONGEST_DETAIL = 2_000
-"""Most characters of a problem's detail."""
-
 
 SENT_AS = {
     "in_state": "state",
@@ -49,45 +33,6 @@ SENT_AS = {
     "batch_id": "id",
 }
 """The names in a request of those route parameters that have another name in Python."""
-
-
-class FieldProblem(Struct, frozen=True):
-    """An error of one field of a request."""
-
-    field: str
-    """``$.arguments[0]`` in the body, or the name of a parameter or header."""
-    message: str
-
-
-class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A problem document."""
-
-    title: str
-    status: int
-    detail: str
-    type: str = "about:blank"
-    errors: list[FieldProblem] = []
-
-
-STATUSES: tuple[tuple[type[StepwardError], int], ...] = (
-    (TaskNotFound, 404),
-    (ScheduleNotFound, 404),
-    (AgentNotFound, 404),
-    (BatchNotFound, 404),
-    (TaskConflict, 409),
-    (TaskChanged, 412),
-    (IllegalTransition, 409),
-    (CompletionRefused, 409),
-    (InboxFull, 429),
-    (PayloadTooLarge, 413),
-    (Refused, 422),
-    (StoreUnavailable, 503),
-    (StoreUnusable, 503),
-    (CommitUnknown, 503),
-    (TransportError, 503),
-    (StepwardError, 409),
-)
-"""The status of each class of errors; the first class that matches is used."""
 
 
 class HttpRefusal(Exception):
@@ -103,21 +48,6 @@ class HttpRefusal(Exception):
         self.headers = headers or {}
 
 
-def problem_of(status: int, detail: str, errors: list[FieldProblem] | None = None) -> Problem:
-    """A problem document."""
-    return Problem(title=HTTPStatus(status).phrase, status=status, detail=detail[:LONGEST_DETAIL], errors=errors or [])
-
-
-def encoded(problem: Problem) -> bytes:
-    """A problem document as JSON bytes."""
-    return msgspec.json.encode(problem)
-
-
-def status_of(error: StepwardError) -> int:
-    """The status for an error."""
-    return next(status for kind, status in STATUSES if isinstance(error, kind))
-
-
 def _answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
     return Response(encoded(problem), status_code=problem.status, media_type=PROBLEM_JSON, headers=headers or {})
 
@@ -128,10 +58,8 @@ def _refusal(_: Request[Any, Any, Any], error: HttpRefusal) -> Response[bytes]:
 
 
 def _stepward_error(_: Request[Any, Any, Any], error: StepwardError) -> Response[bytes]:
-    status = status_of(error)
-    named = str(error).partition(":")[0]
-    errors = [FieldProblem(named, str(error))] if status == HTTPStatus.UNPROCESSABLE_ENTITY else []
-    return _answer(problem_of(status, str(error), errors), {"Retry-After": "1"} if status >= UNAVAILABLE else None)
+    problem = problem_of_error(error)
+    return _answer(problem, headers_of(problem))
 
 
 def _task_changed(_: Request[Any, Any, Any], error: TaskChanged) -> Response[bytes]:

@@ -13,7 +13,8 @@ from litestar.types import ExceptionHandlersMap
 
 from stepward.console.page_frame import Console
 from stepward.errors import StepwardError
-from stepward.http.problems import HttpRefusal, status_of
+from stepward.http.problem_documents import status_of
+from stepward.http.problems import HttpRefusal
 
 logger = logging.getLogger("stepward.console")
 STALE = 409

@@ -12,7 +12,7 @@ from litestar.types import ControllerRouterHandler
 
 from stepward.http.access.permissions import Permission
 from stepward.http.api.tasks.task_paths import API
-from stepward.http.problems import PROBLEM_JSON
+from stepward.http.problem_documents import PROBLEM_JSON
 
 DOCUMENT = "/openapi.json"
 TEXT = Schema(type=OpenAPIType.STRING)
