@@ -1,4 +1,4 @@
-"""What documentation and examples import is importable from ``stepward`` itself, or from ``stepward.testing``."""
+"""What documentation and examples import comes from ``stepward``, ``stepward.testing`` or ``stepward.integrations``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import stepward
 import stepward.testing
+from stepward.integrations import celery, django, fastapi, flask, starlette
 
 ROOT = Path(__file__).parents[2]
-PUBLIC = {*stepward.__all__, *stepward.testing.__all__}
-"""The package itself, and the kit for tests of applications."""
+INTEGRATIONS = (celery, django, fastapi, flask, starlette)
+PUBLIC = {*stepward.__all__, *stepward.testing.__all__, *(name for each in INTEGRATIONS for name in each.__all__)}
+"""The package itself, the kit for tests of applications, and what is for frameworks."""
 DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 
 

@@ -1,0 +1,1 @@
+"""One small service in each framework; docs/frameworks.md explains them."""
