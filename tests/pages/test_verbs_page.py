@@ -57,6 +57,7 @@ READING = {
     "audit verify",
     "audit head",
     "audit export",
+    "completion",
 }
 NOT_ACTS = RUNNING | READING
 """Commands that run actors, read, or see to the program itself."""

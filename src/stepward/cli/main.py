@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from stepward.cli.commands.completion import completion
 from stepward.cli.commands.console import console
 from stepward.cli.commands.init import init
 from stepward.cli.commands.mcp import mcp
@@ -42,7 +43,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
-    "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version),
+    "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from stepward.cli.input.completion import agent_names
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
@@ -39,7 +40,7 @@ def agents(context: click.Context, as_json: bool, store: str | None) -> None:
 
 
 @agents.command("suspend")
-@click.argument("name")
+@click.argument("name", shell_complete=agent_names)
 @click.option("--note", metavar="TEXT", help="The reason, shown beside the Agent.")
 @with_client
 async def suspend(client: Client, name: str, note: str | None) -> None:
@@ -50,7 +51,7 @@ async def suspend(client: Client, name: str, note: str | None) -> None:
 
 
 @agents.command("resume")
-@click.argument("name")
+@click.argument("name", shell_complete=agent_names)
 @with_client
 async def resume(client: Client, name: str) -> None:
     """Send requests to a suspended Agent again, or to one whose breaker no live instance can close."""

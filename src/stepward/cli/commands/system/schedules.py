@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from stepward.cli.input.arguments import json_value
+from stepward.cli.input.completion import schedule_names
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
@@ -68,7 +69,7 @@ async def create(client: Client, name: str, workflow: str, arguments: tuple[str,
 
 
 @schedules.command("trigger")
-@click.argument("name")
+@click.argument("name", shell_complete=schedule_names)
 @with_client
 async def trigger(client: Client, name: str) -> None:
     """Start a task of a recurring task now, beside its nominal times; its id is printed."""
@@ -76,7 +77,7 @@ async def trigger(client: Client, name: str) -> None:
 
 
 @schedules.command("backfill")
-@click.argument("name")
+@click.argument("name", shell_complete=schedule_names)
 @click.argument("start")
 @click.argument("end")
 @with_client
@@ -87,7 +88,7 @@ async def backfill(client: Client, name: str, start: str, end: str) -> None:
 
 
 @schedules.command("pause")
-@click.argument("name")
+@click.argument("name", shell_complete=schedule_names)
 @with_client
 async def pause(client: Client, name: str) -> None:
     """Stop firing a recurring task; times that pass meanwhile are skipped."""
@@ -97,7 +98,7 @@ async def pause(client: Client, name: str) -> None:
 
 
 @schedules.command("resume")
-@click.argument("name")
+@click.argument("name", shell_complete=schedule_names)
 @with_client
 async def resume(client: Client, name: str) -> None:
     """Fire a paused recurring task again, beginning with its next nominal time."""
@@ -107,7 +108,7 @@ async def resume(client: Client, name: str) -> None:
 
 
 @schedules.command("remove")
-@click.argument("name")
+@click.argument("name", shell_complete=schedule_names)
 @with_client
 async def remove(client: Client, name: str) -> None:
     """Remove a recurring task that no application declares any more; its tasks stay."""

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from stepward.cli.failures import Silent, code_of, complain
 from stepward.cli.input.arguments import instant_or_duration, json_value
+from stepward.cli.input.completion import task_ids
 from stepward.cli.input.operator_store import with_client
 from stepward.cli.wording import in_options
 from stepward.client import UNSET, Client, RepairPreview, TaskHandle, refusal, session_of
@@ -21,7 +22,7 @@ from stepward.model.states import TaskState
 from stepward.payload import encode
 from stepward.store.contract import Directive, Doubt, Later
 
-IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True)
+IDS = click.argument("ids", metavar="ID…", nargs=-1, required=True, shell_complete=task_ids)
 LATER = click.option(
     "--later",
     type=click.Choice(["undo", "keep"]),
@@ -106,7 +107,7 @@ async def resume(client: Client, ids: tuple[str, ...]) -> None:
 
 
 @click.command("mark-done", context_settings={"ignore_unknown_options": True})
-@click.argument("id")
+@click.argument("id", shell_complete=task_ids)
 @click.argument("step")
 @click.argument("value", metavar="JSON")
 @LATER

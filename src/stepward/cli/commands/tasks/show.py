@@ -14,6 +14,7 @@ from rich.text import Text
 
 from stepward.cli.commands.system.alerts import ALERT_COLUMNS, alert_row
 from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
+from stepward.cli.input.completion import task_ids
 from stepward.cli.input.operator_store import command_line, json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell
@@ -52,7 +53,7 @@ ShownLines = list[tuple[str, Text | str]]
 
 
 @click.command("show", epilog=keys(TaskStatus, without=("steps",), more=MORE))
-@click.argument("id")
+@click.argument("id", shell_complete=task_ids)
 @json_option
 @with_client
 async def show(client: Client, id: str, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from stepward.cli.input.completion import task_ids
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
@@ -27,7 +28,7 @@ STEP_COLUMNS = (
 
 
 @click.command("steps", epilog=keys(StepRecord))
-@click.argument("id")
+@click.argument("id", shell_complete=task_ids)
 @json_option
 @with_client
 async def steps(client: Client, id: str, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import click
 
 from stepward.app import App
 from stepward.cli.input.arguments import instant_or_duration, json_value, label
+from stepward.cli.input.completion import task_ids, workflow_names
 from stepward.cli.input.operator_store import with_client
 from stepward.cli.input.targets import app_or_store
 from stepward.client import Client
@@ -18,7 +19,7 @@ from stepward.client.handle import actor
 
 @click.command("submit", context_settings={"ignore_unknown_options": True})
 @click.argument("target", metavar="APP_OR_STORE")
-@click.argument("workflow")
+@click.argument("workflow", shell_complete=workflow_names)
 @click.argument("values", metavar="JSON…", nargs=-1)
 @click.option("--id", "id", metavar="ID", help="The task's id; submitting the same id again starts nothing.")
 @click.option("--priority", type=int, default=5, show_default=True, help="0 (last) to 9 (first).")
@@ -57,7 +58,7 @@ def submit(
 
 
 @click.command("signal", context_settings={"ignore_unknown_options": True})
-@click.argument("id")
+@click.argument("id", shell_complete=task_ids)
 @click.argument("name")
 @click.argument("value", metavar="[JSON]", default="null")
 @click.option("--id", "signal_id", metavar="SIGNAL_ID", help="A signal whose id was seen before is dropped.")
