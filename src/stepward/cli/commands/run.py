@@ -13,6 +13,7 @@ from stepward.cli.input.targets import app_or_store, load_app
 from stepward.cli.processes.group import MOST_PROCESSES, serve_group
 from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
+from stepward.cli.processes.reloading import serve_reloading
 from stepward.cli.processes.serving import EVERY_ACTOR, Actors, serve, serve_tethered
 from stepward.errors import DeclarationError, SettingsError, StepwardError
 from stepward.supervisor.pass_report import PassReport
@@ -31,12 +32,17 @@ metrics_option = click.option(
     metavar="N",
     help=f"In N child processes, 1 to {MOST_PROCESSES}; one that dies is restarted.",
 )
+@click.option("--reload", is_flag=True, help="Start anew when a Python file of this folder changes, for development.")
 @click.option("--child", type=(int, int), hidden=True)
 @metrics_option
-def run(target: str, processes: int | None, child: tuple[int, int] | None, metrics: str | None) -> None:
+def run(target: str, processes: int | None, reload: bool, child: tuple[int, int] | None, metrics: str | None) -> None:
     """Run every actor of APP, in this process or in N others; the metrics of process N have port PORT + N - 1."""
     if child is not None:
         _run_tethered(target, ParentLink(*child), metrics)
+    elif reload:
+        if processes is not None:
+            raise click.UsageError("run: expected --reload or --processes, found both; leave out one of them")
+        serve_reloading(target, metrics)
     elif processes is not None:
         serve_group(_measured(load_app(target), metrics), target, processes)
     else:
