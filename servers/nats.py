@@ -18,6 +18,7 @@ from typing import Any
 from urllib.error import URLError
 
 from servers.ports import free_port
+from servers.suspension import suspend
 
 PROGRAM = Path(os.environ.get("NATS_SERVER", Path(sys.executable).parent / "nats-server"))
 """The newest, unless the variable names another version's."""
@@ -97,7 +98,8 @@ class NatsNode:
 
     def pause(self) -> None:
         """Let it do nothing until ``resume``."""
-        self._signal(signal.SIGSTOP)
+        assert self._process is not None, "runs"
+        suspend(self._process.pid)
 
     def resume(self) -> None:
         """Let it go on."""

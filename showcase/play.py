@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 from functools import partial
 
@@ -27,6 +28,9 @@ BEFORE_THE_KILL = 5
 HEARD_SECONDS = 10
 PAGE = 500
 TELL_EACH = 6
+
+# Orders wait on purpose here, for Agents that are killed; what waits too long is named by the demo itself.
+logging.getLogger("stepward.client").addHandler(logging.NullHandler())
 
 
 class Play:

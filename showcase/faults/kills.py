@@ -88,7 +88,7 @@ class Kills:
 
     async def kill(self, chosen: Chosen) -> None:
         """Kill them all at once; see others free their orders."""
-        leader, schedulers = chosen.leader, chosen.schedulers
+        leader, schedulers = chosen.leader, await self._still_busy(chosen.schedulers)
         await asyncio.gather(*(worker.kill() for worker in (*leader, *schedulers)))
         await self._see_killed(schedulers, leader)
         await self._see_freed(schedulers, leader)
@@ -139,6 +139,13 @@ class Kills:
         busiest = sorted(held, key=lambda worker: held[worker], reverse=True)[: self._plot.killed_schedulers]
         enough = [worker for worker in busiest if held[worker] >= self._plot.enough_tasks]
         return {worker: workers[worker] for worker in enough} if len(enough) == self._plot.killed_schedulers else {}
+
+    async def _still_busy(self, chosen: Found) -> Found:
+        """The chosen Schedulers, others in the place of those whose orders have ended meanwhile."""
+        workers = await self._at_work(self._processes.crew.scheduler_names, Role.SCHEDULER)
+        held = {worker: len(await self._held_by(instance)) for worker, instance in workers.items()}
+        busy = sorted((each for each in held if held[each]), key=lambda each: (each not in chosen, -held[each]))
+        return {worker: workers[worker] for worker in busy[: len(chosen)]} or chosen
 
     async def _enough_calls(self) -> frozenset[str]:
         calls = await self._in_call()

@@ -25,8 +25,9 @@ from stepward.store.rules import supervision
 from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store_transport import StoreTransport
-from stepward.workflow import run, undo
+from stepward.workflow import undo
 from stepward.workflow.engine import Execution
+from stepward.workflow.replay import run_replay
 from stepward.workflow.replay.recordings import Recordings
 
 ROWS_AT_ONCE = 5
@@ -151,7 +152,7 @@ def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> No
             trusts = False
 
     put(stack, Advance, "admit", admit)
-    put(stack, run, "Recordings", lambda steps: Uncompared(steps) if trusts else Recordings(steps))
+    put(stack, run_replay, "Recordings", lambda steps: Uncompared(steps) if trusts else Recordings(steps))
 
 
 @bug

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -52,7 +53,7 @@ def _play(folder: Path, *options: str) -> str:
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= WIDTH
     assert "…" not in done.stdout
-    rows = [line for line in lines if line[:2].isdigit()]
+    rows = [line for line in lines if re.match(r"\d\d ", line)]
     assert len(rows) == 25
     assert sum("processed" in row for row in rows) == 17
     assert "✘" not in done.stdout

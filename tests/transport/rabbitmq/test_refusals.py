@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -129,7 +130,8 @@ async def test_a_queue_without_permission_is_an_alert_and_stops_no_other_queue(t
             written = await client.submit(write, "o2")
             assert await written.result(timeout="20s") == "sent-o2"
             found = await alert(client, "agents.payments")
-            assert "ACCESS_REFUSED" in found.message
+            # Its Agent may not make it, and its Scheduler finds none: either is first.
+            assert re.search("ACCESS_REFUSED|NOT_FOUND", found.message)
             # Nor did the request go anywhere else.
             assert {"transport.lost", "transport.accepted"}.isdisjoint(event.name for event in events)
 
