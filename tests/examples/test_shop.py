@@ -162,7 +162,7 @@ async def test_on_postgresql_it_outlives_the_primary(tmp_path: Path, port: int) 
         [primary, standby] = re.findall(r"127\.0\.0\.1:\d+", address)
         assert f"psql '{address}?target_session_attrs=read-write'" in shop.said
         assert len(_processes_in(folder)) == 5, _processes_in(folder)
-        assert len(_processes_in(address)) == 7, _processes_in(address)
+        assert len(_processes_in(address)) == 8, _processes_in(address)
         os.kill(int(pid), signal.SIGKILL)
         await shop.says(f"PostgreSQL: {standby} .* is the primary, and alone; it is given a standby")
         async with FrontDoor(f"http://127.0.0.1:{port}") as door:
