@@ -44,6 +44,7 @@ READING = {
     "dead-letters",
     "instances",
     "agents",
+    "limit",
     "schedules",
     "audit",
 } | {
@@ -136,6 +137,8 @@ async def test_the_audit_has_the_verbs_of_the_table(tmp_path: Path) -> None:
         acts: dict[str, list[Any]] = {
             "suspend_agent": ["bank"],
             "resume_agent": ["bank"],
+            "set_limit": ["agent:bank", 5],
+            "reset_limit": ["agent:bank"],
             "pause_schedule": ["nightly"],
             "resume_schedule": ["nightly"],
             "remove_schedule": ["nightly"],

@@ -31,6 +31,8 @@ ROWS = {
     "workflow": "name, version",
     "schedule": "name",
     "agent": "name",
+    "flow_limit": "name",
+    "agent_slot": "agent, instance",
     "inbox": "number",
     "alert": "number",
     "audit": "number",

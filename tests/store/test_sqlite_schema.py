@@ -53,6 +53,8 @@ MAY_WALK = {
 }
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = (
+    "stepward_flow_limit",
+    "stepward_agent_slot",
     "stepward_alert_sink",
     "stepward_instance",
     "stepward_leadership",

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepward.model.agents import AgentHealth, Report
+from stepward.model.limits.flow_limit import FlowLimit, SetLimit
+from stepward.model.limits.slots import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.plan import PlannedStage, Plans
 from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Task, WorkflowRecord
@@ -226,6 +228,25 @@ async def break_agent(stream: Stream) -> Act:
     return acts[choice]
 
 
+async def bound(stream: Stream) -> Act:
+    """What instances do about the slots of an Agent, and an operator and the code about its limit."""
+    instance, choice, count = instance_of(stream), stream.chance.randrange(9), stream.chance.randrange(1, 6)
+    claim = SlotClaim(
+        agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 7, until=stream.now() + 20
+    )
+    declared = FlowLimit(name="agent:order@1", declared_concurrency=count)
+    acts: tuple[Act, ...] = (
+        lambda store, number: store.operators.set_limit(declared.name, SetLimit(concurrency=count), "ada"),
+        lambda store, number: store.operators.reset_limit(declared.name, "ada"),
+        lambda store, number: store.host.declare_limits([declared], []),
+        lambda store, number: store.host.declare_limits([], [declared.name]),
+        lambda store, number: store.supervisor.release_slots(stream.term),
+    )
+    if choice < len(acts):
+        return acts[choice]
+    return lambda store, number: store.host.lease_slots(instance, [claim])
+
+
 async def retire(stream: Stream) -> Act | None:
     instance = instance_of(stream)
     return (lambda store, number: store.host.retire(instance)) if stream.chance.random() < 0.2 else None
@@ -419,6 +440,7 @@ MAKERS: Mapping[str, Maker] = {
                 retire,
                 describe,
                 break_agent,
+                bound,
             ),
             *(
                 lead,

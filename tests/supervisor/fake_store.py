@@ -95,6 +95,10 @@ class FakeStore:
             grace=self.grace_left > 0,
         )
 
+    async def release_slots(self, term: int) -> int:
+        self._call("release_slots")
+        return 0
+
     async def forgive(self, term: int, grace: float) -> bool:
         self._call("forgive")
         self.graces.append(grace)

@@ -85,6 +85,7 @@ class Slots:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        """At most so many calls; what the limit of all instances leaves to this one may be fewer."""
         self._held: set[Call] = set()
         self._steps: dict[CallKey, Call] = {}
         self._waiters: list[asyncio.Future[None]] = []
@@ -98,7 +99,7 @@ class Slots:
     @property
     def room(self) -> int:
         """How many more calls may be held."""
-        return self.capacity - len(self._held)
+        return max(0, self.capacity - len(self._held))
 
     @property
     def stuck(self) -> int:
@@ -122,11 +123,19 @@ class Slots:
         self._held.add(call)
         self._steps[call.step] = call
 
+    def resize(self, capacity: int) -> None:
+        """Hold at most so many calls from now on; those that are held stay."""
+        self.capacity = capacity
+        self._wake()
+
     def release(self, call: Call) -> None:
         """Give the slot of ``call`` back."""
         self._held.discard(call)
         if self._steps.get(call.step) is call:
             del self._steps[call.step]
+        self._wake()
+
+    def _wake(self) -> None:
         if self._waiters:
             waiters, self._waiters = self._waiters, []
             for waiter in waiters:

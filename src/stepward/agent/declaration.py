@@ -27,8 +27,9 @@ U = TypeVar("U")
 class Agent:
     """The wrapper of one remote service: its operations, and how it is treated when it misbehaves.
 
-    ``retry`` holds within one attempt of a step; ``concurrency`` bounds the calls of each instance; ``rate``, which is
-    ``(50, "1s")`` or ``"50/s"``, bounds those of all live instances together, and they share one ``breaker``.
+    ``retry`` holds within one attempt of a step; ``concurrency`` bounds the calls of each instance, and
+    ``max_in_flight`` those of all instances together; so does ``rate``, which is ``(50, "1s")`` or ``"50/s"``. All live
+    instances share one ``breaker``.
     """
 
     def __init__(
@@ -39,16 +40,19 @@ class Agent:
         breaker: CircuitBreaker = CircuitBreaker(),
         concurrency: int = 64,
         rate: tuple[int, Duration] | str | None = None,
+        max_in_flight: int | None = None,
     ) -> None:
         _check_name("Agent", name)
         if not isinstance(concurrency, int) or not 1 <= concurrency <= MOST_CONCURRENCY:
             raise DeclarationError(
                 f"Agent {name!r}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {concurrency!r}"
             )
+        _check_most(name, max_in_flight)
         self.name = name
         self.retry = retry
         self.breaker = breaker
         self.concurrency = concurrency
+        self.max_in_flight = max_in_flight
         self.rate = RateLimit.parse(rate, f"rate of Agent {name!r}") if rate is not None else None
         self._operations: dict[str, Operation[Any, Any]] = {}
 
@@ -180,6 +184,15 @@ class Undo(Generic[R, P, U]):
 def _check_name(what: str, name: object) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DeclarationError(f"{what}: expected a name of 1-100 of A-Z a-z 0-9 _ -, found {name!r}; choose another")
+
+
+def _check_most(name: str, max_in_flight: object) -> None:
+    if max_in_flight is None:
+        return
+    if not isinstance(max_in_flight, int) or not 1 <= max_in_flight <= MOST_CONCURRENCY:
+        raise DeclarationError(
+            f"Agent {name!r}: expected max_in_flight from 1 to {MOST_CONCURRENCY:,}, found {max_in_flight!r}"
+        )
 
 
 def _check_function(what: str, fn: object) -> None:

@@ -87,16 +87,25 @@ class AgentRunner:
         self._calls.gate.on_shut(self._give_back_unbegun)
         self._taker: asyncio.Task[None] | None = None
         self._draining = False
+        self.is_limited = False
+        """Whether calls need slots under the limit of all instances."""
+        self.slots_until = float("inf")
+        """Until then calls may begin in the slots that are leased."""
 
     @property
     def capacity(self) -> int:
         """How many requests this instance works on at once."""
-        return self.agent.concurrency
+        return self._calls.slots.capacity
 
     @property
     def in_flight(self) -> int:
         """How many it holds now; a request is held until its reply is published."""
         return len(self._calls.slots)
+
+    @property
+    def latest_end(self) -> float:
+        """The latest complete-by of the calls that it holds; 0.0 if it holds none."""
+        return max((call.request.complete_by for call in self._calls.slots), default=0.0)
 
     @property
     def stuck(self) -> int:
@@ -123,6 +132,13 @@ class AgentRunner:
         """All instances, so many, stand so; ``is_ours``: it is this one that finds out whether the service is back."""
         self._calls.gate.heed(standing, is_ours=is_ours)
         self._calls.gate.share(instances)
+
+    def allow(self, slots: int | None, until: float = float("inf")) -> None:
+        """Work on at most so many requests at once, and begin none after ``until``; None: there is no limit."""
+        self.is_limited = slots is not None
+        self.slots_until = until if self.is_limited else float("inf")
+        most = self.agent.concurrency
+        self._calls.slots.resize(most if slots is None else min(most, slots))
 
     async def run(self) -> None:
         """Take and perform requests until cancelled or drained."""
@@ -185,7 +201,7 @@ class AgentRunner:
                 self._observers.emit("agent.transport_failed", queue=self._queue, verb="take", error=str(error))
                 await asyncio.sleep(PAUSE * (0.5 + self._environment.random.random() / 2))
                 continue
-            while self._now() >= self._lease_until():  # noqa: ASYNC110  its keeper knows no Agent
+            while self._now() >= min(self._lease_until(), self.slots_until):  # noqa: ASYNC110  its keeper knows no Agent
                 # Nothing may be called under a lease that has lapsed, and after an outage its renewal is near.
                 await asyncio.sleep(LEASE_LOOK)
             self._receive(found)
@@ -210,6 +226,11 @@ class AgentRunner:
             # It opened while they were on their way.
             self._returning.give_back(found[int(self._may_find_out) :])
             found = found[: int(self._may_find_out)]
+        room = self._calls.slots.room
+        if len(found) > room:
+            # The slots have become fewer while the requests were on their way.
+            self._returning.give_back(found[room:])
+            found = found[:room]
         self._calls.receive(found)
 
     @property

@@ -21,6 +21,7 @@ from stepward.cli.commands.system.dead_letters import dead_letters
 from stepward.cli.commands.system.grant import grant
 from stepward.cli.commands.system.instances import instances
 from stepward.cli.commands.system.keys import key_uses
+from stepward.cli.commands.system.limit import limit
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
 from stepward.cli.commands.system.tokens import token
@@ -41,7 +42,7 @@ from stepward.cli.processes.exit import bound_end
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
     "Give": (submit, post, signal, complete, fail),
-    "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, schedules, audit),
+    "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
     "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),
 }

@@ -6,6 +6,7 @@ from stepward.client.batches.preview import BatchPreview
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
 from stepward.client.handle import UNSET, TaskHandle
+from stepward.client.limits import LimitStatus
 from stepward.client.queues.events import StatusEvent, StatusEvents
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
@@ -25,6 +26,7 @@ __all__ = [
     "Client",
     "ClientSession",
     "Endings",
+    "LimitStatus",
     "Options",
     "Page",
     "Preparation",

@@ -8,10 +8,13 @@ from datetime import datetime
 from sys import modules
 from typing import Any, Unpack
 
-from stepward.client import schedules
-from stepward.client.agents import AgentStatus, check_known, statuses
+from msgspec.structs import replace
+
+from stepward.client import agent_acts, limits, schedules
+from stepward.client.agents import AgentStatus, statuses
 from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
+from stepward.client.limits import LimitStatus
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
@@ -78,16 +81,8 @@ class Client:
         ``transaction`` the task exists only if that commits: one of ``client.transaction()``, or on PostgreSQL an open
         connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database.
         """
-        options = Options(
-            id=id,
-            priority=priority,
-            complete_by=complete_by,
-            delay=delay,
-            reply_to=reply_to,
-            labels=labels,
-            attributes=attributes,
-            fairness_key=fairness_key,
-        )
+        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
         validation.usable("client.submit()", self._session.missing)
         submissions = self._session.submissions
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
@@ -244,32 +239,39 @@ class Client:
 
     async def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
-        return statuses(
-            await self._session.store.operators.instances(),
-            await self._session.store.operators.standings(),
-            self._session.store.now(),
-        )
+        operators = self._session.store.operators
+        return statuses(await operators.instances(), await operators.standings(), operators.now())
 
     async def suspend_agent(self, name: str, note: str | None = None) -> bool:
         """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
 
         False if it is suspended already. Raises AgentNotFound.
         """
-        why = validation.note(note)
-        check_known(name, await self._session.store.operators.standings())
-        is_new = await self._session.store.operators.suspend_agent(name, why, self._session.actor)
-        self._session.hints.hint()
-        return is_new
+        return await agent_acts.suspend(self._session, name, note)
 
     async def resume_agent(self, name: str) -> bool:
         """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
 
         A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
         """
-        check_known(name, await self._session.store.operators.standings())
-        was_suspended = await self._session.store.operators.resume_agent(name, self._session.actor)
-        self._session.hints.hint()
-        return was_suspended
+        return await agent_acts.resume(self._session, name)
+
+    async def limits(self) -> list[LimitStatus]:
+        """The limits, by name, with what runs under each."""
+        return await limits.limits(self._session)
+
+    async def set_limit(
+        self, name: str, concurrency: int | None = None, rate: str | None = None, *, note: str | None = None
+    ) -> None:
+        """Set a limit in place of what code declares; it breaks off nothing that runs. Raises Refused, AgentNotFound.
+
+        ``name`` is ``agent:`` and the name of an Agent; None: no bound.
+        """
+        await limits.set_limit(self._session, name, concurrency, rate, note)
+
+    async def reset_limit(self, name: str) -> bool:
+        """Let what code declares hold again; False if nothing was set. Raises Refused, and AgentNotFound."""
+        return await limits.reset_limit(self._session, name)
 
     async def audits(self, id: validation.Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""

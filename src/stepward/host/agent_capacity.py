@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.actors.agents import AgentActors
+from stepward.host.agent_slots import AgentSlots
 from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE
 from stepward.model.agents import AgentHealth, AgentStanding
@@ -50,6 +51,7 @@ class AgentCapacity:
         self._report = report
         """Causes the health of the Agents to be reported at once."""
         self._is_shared = parts.settings.transport != "local"
+        self._slots = AgentSlots(parts, actors, self._demand, is_shared=self._is_shared)
         self._instances: list[Instance] = []
         self._standings: dict[str, AgentStanding] = {}
         self._unwritten: dict[str, float | None] = {}
@@ -72,6 +74,7 @@ class AgentCapacity:
         for health in self._offered():
             capacities[health.agent] += health.room
         barred = [name for name, standing in self._standings.items() if standing.is_suspended]
+        barred += [name for name, capacity in capacities.items() if not capacity and self._slots.is_out(name)]
         return {
             agent: room(capacities[agent], self._standings.get(agent), self._others(agent, scheduler), scheduler, now)
             for agent in dict.fromkeys([*capacities, *barred])
@@ -86,6 +89,8 @@ class AgentCapacity:
         self._instances = [instance for instance in instances if instance.alive]
         ours = {name for name, count in self._acts.items() if name in self._unwritten or count != acts[name]}
         self._standings = standings | {name: self._standings[name] for name in ours if name in self._standings}
+        if await self._slots.look():
+            self._report()
         self._give_rooms()
         for name in self._actors.names:
             if name not in ours:
@@ -100,6 +105,13 @@ class AgentCapacity:
         for name in sorted(came) if self._scheduler() is not None else ():
             with contextlib.suppress(TransportError):  # A hint: without it the revoked step ends at its complete-by.
                 await self._parts.transport.remind(request_queue(name))
+
+    async def give_back(self) -> None:
+        """Give back the slots under the limits of Agents, now and as calls end."""
+        try:
+            await self._slots.give_back()
+        except StoreError as error:
+            self._parts.observers.emit("store.unavailable", error=str(error))
 
     async def keep(self) -> None:
         """Read and write until cancelled."""
@@ -197,10 +209,14 @@ class AgentCapacity:
         asking = (each for each in self._instances if each.role is Role.SCHEDULER and each.id != scheduler)
         return {each.id: each.demand.get(agent, 0) for each in asking}
 
+    def _demand(self) -> Mapping[str, int]:
+        scheduler = self._scheduler()
+        return {} if scheduler is None else scheduler.demand()
+
     def _patience(self) -> float:
         """Seconds until a read is due without a hint."""
         scheduler = self._scheduler()
-        seconds = self._parts.settings.lease / HEARTBEATS_PER_LEASE
+        seconds = min(self._slots.patience, self._parts.settings.lease / HEARTBEATS_PER_LEASE)
         if scheduler is not None and scheduler.is_opening:
             seconds = min(seconds, STEP_SECONDS)
         now = self._parts.store.now()

@@ -128,7 +128,9 @@ class Host:
         try:
             if self.scheduler is not None:
                 await self.scheduler.hand_out()
+            await self._capacity.give_back()
             await asyncio.gather(self._agents.drain(grace), *[actor.drain(grace) for actor in self._submitters])
+            await self._capacity.give_back()
             if self.scheduler is not None:
                 await self.scheduler.settle()
             if self._relay is not None:
@@ -167,6 +169,7 @@ class Host:
         the start."""
         if self._agents.names:
             await self._agents.register()
+            await self._agents.declare_limits()
         runners = await self._agents.make(self._capacity)
         await self._capacity.look()
         for runner in runners:

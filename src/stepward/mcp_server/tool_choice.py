@@ -39,6 +39,7 @@ READS = (
     ToolChoice(operation="show_batch"),
     ToolChoice(operation="list_agents", whole_store=True),
     ToolChoice(operation="list_instances", whole_store=True),
+    ToolChoice(operation="list_limits", whole_store=True),
     ToolChoice(operation="list_letters", whole_store=True),
     ToolChoice(operation="list_audit", whole_store=True),
 )
@@ -58,6 +59,8 @@ ACTS = (
     ToolChoice(operation="stop_batch", acts=True),
     ToolChoice(operation="suspend_agent", acts=True, whole_store=True, reason="note"),
     ToolChoice(operation="resume_agent", acts=True, whole_store=True),
+    ToolChoice(operation="set_limit", acts=True, whole_store=True, reason="note"),
+    ToolChoice(operation="reset_limit", acts=True, whole_store=True),
     ToolChoice(operation="pause_schedule", acts=True, whole_store=True),
     ToolChoice(operation="resume_schedule", acts=True, whole_store=True),
     ToolChoice(operation="put_back_letters", acts=True, whole_store=True),

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.alerts.alert_routing import AlertReceipt, severity_of
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
+from stepward.model.limits.flow_limit import FlowLimit
+from stepward.model.limits.slots import SlotLease
 from stepward.model.records import (
     Alert,
     Audit,
@@ -53,6 +55,7 @@ FRAGMENTS = {
     "agent": columns(AgentStanding),
     "credential": columns(Credential),
     "batch": columns(Batch),
+    "flow_limit": columns(FlowLimit),
     "claimable": "locked_by is null and wake_at is null and state in ('pending', 'undoing')",
     "waking": "locked_by is null and wake_at is not null and state in ('pending', 'waiting', 'undoing')",
     "ends": "('processed', 'undone', 'cancelled', 'error')",
@@ -209,6 +212,18 @@ def schedule(row: RowValues) -> Schedule:
 def standing(row: RowValues) -> AgentStanding:
     """A row of ``{agent}``."""
     return AgentStanding(**dict(zip(AgentStanding.__struct_fields__, row, strict=True)))
+
+
+def flow_limit(row: RowValues) -> FlowLimit:
+    """A row of ``{flow_limit}``."""
+    limit = FlowLimit(**dict(zip(FlowLimit.__struct_fields__, row, strict=True)))
+    return replace(limit, per_key=limit.per_key == 1)
+
+
+def slot_lease(row: RowValues) -> SlotLease:
+    """A row of ``limits.slots``."""
+    lease = SlotLease(**dict(zip(SlotLease.__struct_fields__, row, strict=True)))
+    return replace(lease, alive=lease.alive == 1)
 
 
 def credential(row: RowValues) -> Credential:

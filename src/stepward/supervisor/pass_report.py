@@ -16,6 +16,8 @@ class PassReport:
     freed: int = 0
     judged: int = 0
     """Steps decided on: repeated, failed, or their task undone."""
+    released: int = 0
+    """Dead instances whose slots under an Agent's limit were released."""
     expired_tasks: int = 0
     fired: int = 0
     """Tasks submitted for schedules."""
@@ -39,6 +41,7 @@ class PassReport:
             fenced=self.fenced + other.fenced,
             freed=self.freed + other.freed,
             judged=self.judged + other.judged,
+            released=self.released + other.released,
             expired_tasks=self.expired_tasks + other.expired_tasks,
             fired=self.fired + other.fired,
             batched=self.batched + other.batched,

@@ -202,6 +202,7 @@ class Supervisor:
         fenced = await self._fence(term) if due.dead_instances else 0
         freed = await self._free(term) if due.dead_instances or due.free_tasks else 0
         judged = await self._judge_steps(term) if due.steps else 0
+        released = await self._store.release_slots(term) if due.slots else 0
         expired = await self._judge_tasks(term) if due.tasks else 0
         fired = await self._schedules.fire(term) if due.schedules else 0
         batched = await self._batches.run(term, due.batches)
@@ -211,6 +212,7 @@ class Supervisor:
             led=True,
             fenced=fenced,
             freed=freed,
+            released=released,
             judged=judged,
             expired_tasks=expired,
             fired=fired,

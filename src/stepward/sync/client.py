@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 from stepward.client import (
     AgentStatus,
     Client,
+    LimitStatus,
     Options,
     Page,
     Prepared,
@@ -257,19 +258,26 @@ class SyncClient:
         return self._thread.call(self._open_client.agents())
 
     def suspend_agent(self, name: str, note: str | None = None) -> bool:
-        """Suspend that Agent: running calls end by themselves, and steps wait, with no failure counted.
-
-        False if it is suspended already. Raises AgentNotFound.
-        """
+        """Suspend that Agent; False if it is suspended already. Raises AgentNotFound."""
         return self._thread.call(self._open_client.suspend_agent(name, note))
 
     def resume_agent(self, name: str) -> bool:
-        """Resume a suspended Agent, with a window that opens step by step; False if it is not suspended. Raises
-        AgentNotFound.
-
-        An open breaker is closed too, if only instances in other languages are left, which cannot probe.
-        """
+        """Resume a suspended Agent, step by step; False if it is not suspended. Raises AgentNotFound."""
         return self._thread.call(self._open_client.resume_agent(name))
+
+    def limits(self) -> list[LimitStatus]:
+        """The limits, by name, with what runs under each."""
+        return self._thread.call(self._open_client.limits())
+
+    def set_limit(
+        self, name: str, concurrency: int | None = None, rate: str | None = None, *, note: str | None = None
+    ) -> None:
+        """Set a limit in place of what code declares. Raises Refused, and AgentNotFound."""
+        self._thread.call(self._open_client.set_limit(name, concurrency, rate, note=note))
+
+    def reset_limit(self, name: str) -> bool:
+        """Let what code declares hold again; False if nothing was set. Raises Refused, and AgentNotFound."""
+        return self._thread.call(self._open_client.reset_limit(name))
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
         submissions = self._submissions

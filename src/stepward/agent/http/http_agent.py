@@ -47,6 +47,7 @@ class HttpAgent(Agent):
         retry: Retry = Retry(),
         breaker: CircuitBreaker = CircuitBreaker(),
         concurrency: int = 64,
+        max_in_flight: int | None = None,
         rate: tuple[int, Duration] | str | None = None,
         timeout: Duration = "30s",
         headers: dict[str, str] | None = None,
@@ -55,7 +56,9 @@ class HttpAgent(Agent):
         proxy: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        super().__init__(name, retry=retry, breaker=breaker, concurrency=concurrency, rate=rate)
+        super().__init__(
+            name, retry=retry, breaker=breaker, concurrency=concurrency, rate=rate, max_in_flight=max_in_flight
+        )
         _check_url(name, base_url)
         if not isinstance(body_bytes, int) or body_bytes < 1:
             raise DeclarationError(f"HttpAgent {name!r}: expected body_bytes of at least 1, found {body_bytes!r:.50}")

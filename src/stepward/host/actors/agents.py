@@ -9,6 +9,7 @@ from stepward.agent.runner import AgentRunner
 from stepward.host.assembly import Parts, Roles
 from stepward.host.leases import InstanceLeases
 from stepward.model.agents import AgentHealth
+from stepward.model.limits.flow_limit import FlowLimit, agent_limit
 from stepward.model.messages.tokens import KEY_BYTES, signer
 from stepward.model.records import Role
 
@@ -36,10 +37,19 @@ class AgentActors:
         """The health of each Agent."""
         if self.runners:
             return [runner.health for runner in self.runners.values()]
-        return [AgentHealth(agent=agent.name, capacity=agent.concurrency) for agent in self._served]
+        return [
+            AgentHealth(agent=agent.name, capacity=agent.concurrency if agent.max_in_flight is None else 0)
+            for agent in self._served
+        ]
 
     async def register(self) -> None:
-        """Register an instance, which announces the Agents to other processes."""
+        """Register an instance, which announces the Agents to other processes.
+
+        The slots that an instance before it has leased are not the new one's.
+        """
+        for runner in self.runners.values():
+            if runner.is_limited:
+                runner.allow(0)
         capacity = sum(agent.concurrency for agent in self._served)
         self.instance = await self._leases.register(Role.AGENT, self.names, capacity, self.health())
 
@@ -62,7 +72,22 @@ class AgentActors:
                 payload_bytes=parts.settings.payload_bytes,
                 failures=parts.failures,
             )
+            if agent.max_in_flight is not None:
+                self.runners[agent.name].allow(0)
         return list(self.runners.values())
+
+    async def declare_limits(self) -> None:
+        """Record what the code declares of limits; what an operator has set stays."""
+        host = self._parts.store.host
+        known = {limit.name for limit in await host.limits() if limit.declared_concurrency is not None}
+        declared = [
+            FlowLimit(name=agent_limit(agent.name), declared_concurrency=agent.max_in_flight)
+            for agent in self._served
+            if agent.max_in_flight is not None
+        ]
+        undeclared = known.intersection(agent_limit(a.name) for a in self._served if a.max_in_flight is None)
+        if declared or undeclared:
+            await host.declare_limits(declared, sorted(undeclared))
 
     async def drain(self, grace: float) -> None:
         """Take no more requests, and let running ones end."""

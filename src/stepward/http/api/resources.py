@@ -158,6 +158,23 @@ class InstanceResource(Struct, frozen=True, kw_only=True):
     ahead: float | None
 
 
+class LimitResource(Struct, frozen=True, kw_only=True):
+    """A limit, and what runs under it."""
+
+    name: str
+    concurrency: int | None
+    rate: str | None
+    per_key: bool
+    declared_concurrency: int | None
+    declared_rate: str | None
+    in_use: int
+    leased: int
+    lost: int
+    set_at: datetime | None
+    set_by: str | None
+    note: str | None
+
+
 class AgentResource(Struct, frozen=True, kw_only=True):
     """The status of an Agent."""
 

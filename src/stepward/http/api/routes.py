@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import alerts, batches, completions, schedules, system
+from stepward.http.api import alerts, batches, completions, limits, schedules, system
 from stepward.http.api.tasks import diagnosis, proposals, streams, submissions, task_acts, task_reads
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
@@ -40,6 +40,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     schedules.pause_schedule,
     schedules.resume_schedule,
     schedules.remove_schedule,
+    *limits.LIMIT_ROUTES,
     *batches.BATCH_ROUTES,
     alerts.list_alerts,
     alerts.acknowledge_alert,

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.limits.flow_limit import FlowLimit
+from stepward.model.limits.slots import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
@@ -118,6 +120,28 @@ class HostStore(Protocol):
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
         """Closes the breaker; False, with nothing changed, unless this instance probes."""
+        ...
+
+    async def declare_limits(self, declared: Sequence[FlowLimit], undeclared: Sequence[str]) -> None:
+        """Records what code declares of limits, and that it declares none under the names in ``undeclared``; what an
+        operator has set stays."""
+        ...
+
+    async def limits(self) -> list[FlowLimit]:
+        """All limits, by name."""
+        ...
+
+    async def slots(self) -> list[SlotLease]:
+        """The slots that instances of Agents have leased, dead ones included until their calls are over."""
+        ...
+
+    async def lease_slots(self, instance: str, claims: Sequence[SlotClaim]) -> dict[str, int | None]:
+        """Leases slots under the limits of Agents; returns by Agent how many calls the instance may make at once, None
+        where there is no limit.
+
+        All slots of an Agent together never exceed its limit, but for calls that were under way when it was lowered. A
+        dead instance gets none. A claim for ``most=0`` gives back what is not busy.
+        """
         ...
 
     async def stirred(self, every: float) -> None:

@@ -12,6 +12,7 @@ from stepward.store.contract.parts.alerts import AlertSinkStore
 from stepward.store.contract.parts.batches import BatchStore
 from stepward.store.contract.parts.credentials import CredentialStore
 from stepward.store.contract.parts.key_uses import KeyUseStore
+from stepward.store.contract.parts.limits import LimitStore
 from stepward.store.contract.parts.overview import OverviewStore
 from stepward.store.contract.parts.retention import (
     AuditedAct,
@@ -28,7 +29,15 @@ from stepward.store.search.conditions import Condition
 
 
 class OperatorStore(
-    OverviewStore, RuledRetentionStore, PruningStore, CredentialStore, BatchStore, KeyUseStore, AlertSinkStore, Protocol
+    OverviewStore,
+    RuledRetentionStore,
+    PruningStore,
+    CredentialStore,
+    BatchStore,
+    KeyUseStore,
+    AlertSinkStore,
+    LimitStore,
+    Protocol,
 ):
     """The verbs of operators."""
 

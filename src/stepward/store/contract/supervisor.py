@@ -33,6 +33,8 @@ class Due(Struct, frozen=True, kw_only=True):
     """Whether some tasks have not had the grace after an outage yet: until all have, nothing is judged."""
     batches: int = 0
     """Batches that run."""
+    slots: int = 0
+    """Slots of dead instances whose calls are over."""
 
 
 class ExpiredStep(Struct, frozen=True, kw_only=True):
@@ -123,6 +125,11 @@ class SupervisorStore(RuledRetentionStore, PruningStore, AlertDeliveryStore, Bat
 
     async def fence(self, term: int) -> list[Instance]:
         """Declares instances dead whose lease has run out; returns them."""
+        ...
+
+    async def release_slots(self, term: int) -> int:
+        """Deletes the slots of dead instances whose calls are over by their complete-by; returns of how many
+        instances."""
         ...
 
     async def free(self, term: int, recovery_limit: int) -> int:

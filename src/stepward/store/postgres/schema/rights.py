@@ -34,6 +34,8 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
     },
     Role.AGENT: {
         **QUEUES,
+        "flow_limit": "siud",
+        "agent_slot": "siud",
         "meta": "si",
         "instance": "siu",
         "agent": "siu",
@@ -71,6 +73,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "batch": "su",
         "state_sample": "sid",
         "search": "s",
+        "agent_slot": "sud",
     },
 }
 

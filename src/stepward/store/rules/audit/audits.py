@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from stepward.model.credentials import Credential
+from stepward.model.limits.flow_limit import SetLimit
 from stepward.model.messages.requests import Reply
 from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
@@ -120,6 +121,13 @@ def schedule_audit(actor: str, act: str, name: str, tasks: int | None = None) ->
 def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
     """What an operator did with an Agent."""
     details = {"agent": name} if note is None else {"agent": name, "note": note}
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
+
+
+def limit_audit(actor: str, act: str, name: str, values: SetLimit) -> Audit:
+    """What an operator did with a limit."""
+    said = msgspec.structs.asdict(values)
+    details = {"limit": name} | {field: value for field, value in said.items() if value is not None}
     return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
 
 

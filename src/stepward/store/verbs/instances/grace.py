@@ -56,6 +56,7 @@ class Grace:
             return False
         await connection.change("grace.write_forgiven_at", now)
         await connection.change(f"grace.{'restart' if jumped else 'extend'}_leases", now, seconds)
+        await connection.change("limits.extend", now, seconds)
         await _give(connection, GraceProgress(seconds, now, jumped), now, self._batch)
         return True
 

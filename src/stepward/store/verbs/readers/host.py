@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.limits.flow_limit import FlowLimit
+from stepward.model.limits.slots import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
 from stepward.store.contract import Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import agents, journal, recurring
+from stepward.store.verbs import agents, journal, limits, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart
@@ -109,6 +111,21 @@ class HostVerbs(VerbPart):
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
         return await self._rung(self._transactions.single(agents.close_breaker, agent, instance))
+
+    async def declare_limits(self, declared: Sequence[FlowLimit], undeclared: Sequence[str]) -> None:
+        await self._transactions.write(limits.declare, declared, undeclared)
+
+    async def limits(self) -> list[FlowLimit]:
+        return await self._transactions.read(limits.limits)
+
+    async def slots(self) -> list[SlotLease]:
+        return await self._transactions.read(limits.slots)
+
+    async def lease_slots(self, instance: str, claims: Sequence[SlotClaim]) -> dict[str, int | None]:
+        given, leaves = await self._transactions.write(limits.lease_slots, instance, claims, self._clock.now())
+        if leaves:
+            self._ring()
+        return given
 
     async def _rung(self, doing: Awaitable[bool]) -> bool:
         if changed := await doing:

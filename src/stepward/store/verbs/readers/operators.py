@@ -35,12 +35,13 @@ from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.alert_sinks import AlertSinkVerbs
 from stepward.store.verbs.readers.batches import BatchVerbs
 from stepward.store.verbs.readers.key_uses import KeyUseVerbs
+from stepward.store.verbs.readers.limits import LimitVerbs
 from stepward.store.verbs.readers.search import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
 
-class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSinkVerbs):
+class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSinkVerbs, LimitVerbs):
     """Implements ``OperatorStore``."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:

@@ -85,6 +85,11 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
         """Fences lost instances, and deletes those that died an hour ago and hold nothing."""
         return await self._judged(term, [], _fence, self._clock.now())
 
+    async def release_slots(self, term: int) -> int:
+        released = await self._judged(term, 0, ask.change, "limits.release", self._clock.now())
+        self._ring()
+        return released
+
     async def free(self, term: int, recovery_limit: int) -> int:
         freed = await self._judged(term, 0, _free, recovery_limit, self._clock.now())
         self._ring()

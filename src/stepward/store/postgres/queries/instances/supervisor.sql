@@ -20,6 +20,8 @@ select
     (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1),
     (select count(*) from {schema}.meta where key = 'grace'),
     (select count(*) from {schema}.batch where state = 'running'),
+    (select count(*) from {schema}.agent_slot as s
+        where s.until <= $1 and not exists (select 1 from {schema}.instance as i where i.id = s.instance and i.alive)),
     extract(epoch from clock_timestamp())::float8
 
 -- name: end_stalled

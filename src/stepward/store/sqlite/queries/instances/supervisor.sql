@@ -20,6 +20,8 @@ select
     (select count(*) from stepward_schedule where paused_at is null and next_at is not null and next_at <= ?1),
     (select count(*) from stepward_meta where key = 'grace'),
     (select count(*) from stepward_batch where state = 'running'),
+    (select count(*) from stepward_agent_slot as s
+        where s.until <= ?1 and not exists (select 1 from stepward_instance as i where i.id = s.instance and i.alive = 1)),
     0.0
 
 -- name: fence

@@ -1,0 +1,26 @@
+"""Suspending and resuming an Agent, by a client."""
+
+from __future__ import annotations
+
+from stepward.client.agents import check_known
+from stepward.client.session import ClientSession
+from stepward.client.submitting import validation
+
+
+async def suspend(session: ClientSession, name: str, note: str | None) -> bool:
+    """Ask nothing more of an Agent; False if it is suspended already. Raises AgentNotFound."""
+    why = validation.note(note)
+    operators = session.store.operators
+    check_known(name, await operators.standings())
+    is_new = await operators.suspend_agent(name, why, session.actor)
+    session.hints.hint()
+    return is_new
+
+
+async def resume(session: ClientSession, name: str) -> bool:
+    """Ask a suspended Agent again; False if it is at work. Raises AgentNotFound."""
+    operators = session.store.operators
+    check_known(name, await operators.standings())
+    was_suspended = await operators.resume_agent(name, session.actor)
+    session.hints.hint()
+    return was_suspended

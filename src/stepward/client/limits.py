@@ -1,0 +1,124 @@
+"""Limits as operators see and set them, while everything runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from stepward.client.agents import check_known
+from stepward.client.session import ClientSession
+from stepward.client.submitting import validation
+from stepward.durations import shown, text
+from stepward.errors import Refused
+from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, FlowLimit, SetLimit
+from stepward.model.limits.slots import SlotLease
+from stepward.model.records import Instance, Role
+
+
+class LimitStatus(Struct, frozen=True, kw_only=True):
+    """A limit, and what runs under it."""
+
+    name: str
+    """``agent:`` and the name of the Agent."""
+    concurrency: int | None
+    """How many calls of all instances may run at once; None: any number."""
+    rate: str | None
+    """How many may start within a time, such as ``50/1s``; None: any number."""
+    per_key: bool
+    """Whether each key has the limit for itself."""
+    declared_concurrency: int | None
+    declared_rate: str | None
+    in_use: int
+    """How many run now, as the instances last reported."""
+    leased: int
+    """How many slots live instances have leased."""
+    lost: int
+    """How many slots are those of dead instances: they count until the complete-by of their calls has passed."""
+    set_at: float | None
+    """When an operator set it in place of what is declared; None: what is declared is in force."""
+    set_by: str | None
+    note: str | None
+
+
+async def limits(session: ClientSession) -> list[LimitStatus]:
+    """All limits, by name."""
+    operators = session.store.operators
+    return statuses(await operators.limits(), await operators.slots(), await operators.instances())
+
+
+async def set_limit(
+    session: ClientSession, name: str, concurrency: int | None, rate: str | None, note: str | None
+) -> None:
+    """Set a limit in place of what is declared. Raises Refused, and AgentNotFound."""
+    await _check_name(session, name)
+    if rate is not None:
+        raise Refused(f"limit {name}: expected concurrency alone, found a rate; declare rate= of the Agent")
+    if concurrency is not None and not _is_count(concurrency):
+        raise Refused(
+            f"limit {name}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {shown(concurrency)}; "
+            "suspend the Agent to let nothing start"
+        )
+    values = SetLimit(concurrency=concurrency, note=validation.note(note))
+    await session.store.operators.set_limit(name, values, session.actor)
+    session.hints.hint()
+
+
+async def reset_limit(session: ClientSession, name: str) -> bool:
+    """Let what is declared hold again; False if nothing was set. Raises Refused, and AgentNotFound."""
+    await _check_name(session, name)
+    was_set = await session.store.operators.reset_limit(name, session.actor)
+    session.hints.hint()
+    return was_set
+
+
+def statuses(
+    found: Sequence[FlowLimit], slots: Sequence[SlotLease], instances: Sequence[Instance]
+) -> list[LimitStatus]:
+    """The limits with what runs under them."""
+    in_use, leased, lost = Counter[str](), Counter[str](), Counter[str]()
+    for instance in instances:
+        if instance.alive and instance.role is Role.AGENT:
+            in_use.update({health.agent: health.in_flight for health in instance.health})
+    for lease in slots:
+        (leased if lease.alive else lost)[lease.agent] += lease.slots
+    return [
+        _status(limit, (in_use[agent], leased[agent], lost[agent]))
+        for limit in found
+        if (agent := limit.name.removeprefix(AGENT))
+    ]
+
+
+def _status(limit: FlowLimit, counts: tuple[int, int, int]) -> LimitStatus:
+    in_use, leased, lost = counts
+    declared = (limit.declared_starts, limit.declared_seconds)
+    return LimitStatus(
+        name=limit.name,
+        concurrency=limit.cap,
+        rate=None if limit.rate is None else rate_text(*limit.rate),
+        per_key=limit.per_key,
+        declared_concurrency=limit.declared_concurrency,
+        declared_rate=None if declared[0] is None or declared[1] is None else rate_text(declared[0], declared[1]),
+        in_use=in_use,
+        leased=leased,
+        lost=lost,
+        set_at=limit.set_at,
+        set_by=limit.set_by,
+        note=limit.note,
+    )
+
+
+def rate_text(starts: int, seconds: float) -> str:
+    """A rate as it is written: ``50/1s``."""
+    return f"{starts}/{text(seconds).replace(' ', '')}"
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_CONCURRENCY
+
+
+async def _check_name(session: ClientSession, name: str) -> None:
+    if not isinstance(name, str) or not name.startswith(AGENT):
+        raise Refused(f"limit: expected the name of one, such as agent:payments, found {shown(name)}; correct it")
+    check_known(name.removeprefix(AGENT), await session.store.operators.standings())

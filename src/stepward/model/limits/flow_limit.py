@@ -1,0 +1,54 @@
+"""Limits as they are stored: what code declares, and what an operator has set in its place."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+AGENT = "agent:"
+"""How the name of an Agent's limit begins."""
+MOST_CONCURRENCY = 100_000
+"""Most calls, or tasks, at once that a limit may name."""
+
+
+class FlowLimit(Struct, frozen=True, kw_only=True):
+    """A limit; ``set_at`` decides whether what is set or what is declared is in force."""
+
+    name: str
+    """``agent:`` and the name of an Agent."""
+    per_key: bool = False
+    declared_concurrency: int | None = None
+    declared_starts: int | None = None
+    declared_seconds: float | None = None
+    concurrency: int | None = None
+    starts: int | None = None
+    seconds: float | None = None
+    set_at: float | None = None
+    set_by: str | None = None
+    note: str | None = None
+
+    @property
+    def cap(self) -> int | None:
+        """How many may run at once; None: any number."""
+        return self.declared_concurrency if self.set_at is None else self.concurrency
+
+    @property
+    def rate(self) -> tuple[int, float] | None:
+        """How many may start within so many seconds; None: any number."""
+        starts, seconds = self.starts, self.seconds
+        if self.set_at is None:
+            starts, seconds = self.declared_starts, self.declared_seconds
+        return None if starts is None or seconds is None else (starts, seconds)
+
+
+class SetLimit(Struct, frozen=True, kw_only=True):
+    """What an operator sets in place of what is declared."""
+
+    concurrency: int | None = None
+    starts: int | None = None
+    seconds: float | None = None
+    note: str | None = None
+
+
+def agent_limit(agent: str) -> str:
+    """The name of the limit of an Agent."""
+    return AGENT + agent

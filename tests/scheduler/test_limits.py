@@ -1,0 +1,131 @@
+"""Limits on what runs at once, over several processes that end, die and are changed meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stepward import Agent, Client, TaskHandle, workflow
+from stepward.errors import AgentNotFound, DeclarationError, Refused
+from stepward.workflow.definition import Workflow
+from tests.scheduler.world import Service, World, until
+
+
+class Limited(Service):
+    """A service of which so many calls may run at once; it counts them."""
+
+    def __init__(self, limit: int | None, seconds: float = 1.0) -> None:
+        super().__init__(max_in_flight=limit)
+        self.seconds = seconds
+        self.running = self.most = 0
+
+    async def _act(self, kind: str, what: str) -> str:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.running -= 1
+        return f"{what} done"
+
+
+def orders(service: Service) -> Workflow[[str], str]:
+    @workflow
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    return order
+
+
+async def submitted(client: Client, order: Workflow[[str], str], count: int) -> list[TaskHandle[str]]:
+    return await client.submit_many(order, [(str(number),) for number in range(count)])
+
+
+@pytest.mark.parametrize("transport", ["local", "store"])
+async def test_processes_together_make_no_more_calls_than_the_limit(world: World, transport: str) -> None:
+    service = Limited(5)
+    order = orders(service)
+    clients = [await world.start([order], [service.agent], transport=transport) for _ in range(3)]
+    handles = [handle for client in clients for handle in await submitted(client, order, 12)]
+    for handle in handles:
+        await handle.result(timeout=200)
+    assert service.most == 5
+
+
+async def test_fewer_slots_than_processes_serve_all_of_them(world: World) -> None:
+    service = Limited(1)
+    order = orders(service)
+    clients = [await world.start([order], [service.agent], transport="local") for _ in range(2)]
+    for handle in [handle for client in clients for handle in await submitted(client, order, 6)]:
+        await handle.result(timeout=300)
+    assert service.most == 1
+
+
+async def test_a_limit_is_set_and_reset_while_everything_runs(world: World) -> None:
+    service = Limited(4)
+    order = orders(service)
+    client = await world.start([order], [service.agent])
+    await client.set_limit("agent:svc", 2, note="the bank asked for it")
+    await asyncio.sleep(1)
+    handles = await submitted(client, order, 20)
+    await handles[5].result(timeout=60)
+    assert service.most == 2
+    (found,) = await client.limits()
+    assert (found.concurrency, found.declared_concurrency, found.note) == (2, 4, "the bank asked for it")
+    assert (found.leased, found.lost) == (2, 0)
+    assert await client.reset_limit("agent:svc")
+    for handle in handles:
+        await handle.result(timeout=60)
+    assert service.most == 4
+    assert not await client.reset_limit("agent:svc")
+
+
+async def test_an_agent_without_a_limit_gets_one_and_loses_it_again(world: World) -> None:
+    service = Limited(None)
+    order = orders(service)
+    client = await world.start([order], [service.agent])
+    await client.set_limit("agent:svc", 3)
+    await asyncio.sleep(1)
+    for handle in await submitted(client, order, 12):
+        await handle.result(timeout=60)
+    assert service.most == 3
+    await client.reset_limit("agent:svc")
+    await asyncio.sleep(1)
+    for handle in await submitted(client, order, 12):
+        await handle.result(timeout=60)
+    assert service.most == 12
+    assert await client.limits() == []
+
+
+async def test_a_process_that_ends_gives_its_slots_to_the_others_at_once(world: World) -> None:
+    service = Limited(4)
+    order = orders(service)
+    client = await world.start([order], [service.agent], transport="store")
+    async with world.app([order], [service.agent], transport="store").running(scheduler=False):
+        await until(lambda: leases(client, [2, 2]))
+    await until(lambda: leases(client, [4]))
+    assert (await client.limits())[0].lost == 0
+
+
+async def leases(client: Client, expected: list[int]) -> bool:
+    (found,) = await client.limits()
+    return found.leased == sum(expected) and len(
+        [i for i in await client.instances() if i.alive and i.serves == ["svc"]]
+    ) == len(expected)
+
+
+async def test_names_and_numbers_that_no_limit_can_have_are_refused(world: World, service: Service) -> None:
+    client = await world.start([orders(service)], [service.agent])
+    with pytest.raises(AgentNotFound, match="expected one that was ever served"):
+        await client.set_limit("agent:scv", 3)
+    for name, concurrency, rate in (
+        ("svc", 3, None),
+        ("agent:svc", 0, None),
+        ("agent:svc", True, None),
+        ("agent:svc", 3, "5/s"),
+    ):
+        with pytest.raises(Refused, match="limit"):
+            await client.set_limit(name, concurrency, rate)
+    with pytest.raises(DeclarationError, match="max_in_flight from 1 to 100,000"):
+        Agent("svc", max_in_flight=0)
