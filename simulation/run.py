@@ -29,9 +29,9 @@ from simulation.people.signal_floods import Flood
 from simulation.random_programs import programs
 from simulation.random_programs.program_clients import Experiment, Laboratory
 from simulation.reduction import WHOLE, Cut, CutParts
+from simulation.roles import drawn_roles, drawn_submitters
 from simulation.trace import FLAG_TURNED
 from stepward.errors import StoreError, TransportError
-from stepward.host import Roles
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks import stopped_tasks
 from stepward.store import change_watcher
@@ -175,8 +175,8 @@ class Course:
         self._faulty_seconds = chance.choice([5.0, 15.0, 30.0])
         self._at_rest_by = 0.0
         self._clients = chance.choice([2, 4, 6, 10])
-        self._submitters = {} if world.plain else _submitters(random.Random(f"{world.seed}/submitters"))
-        drawn = _drawn_roles(chance) | self._submitters
+        self._submitters = {} if world.plain else drawn_submitters(random.Random(f"{world.seed}/submitters"))
+        drawn = drawn_roles(chance) | self._submitters
         self._roles = {name: roles for name, roles in drawn.items() if name not in world.cut.processes}
         self.description = (
             f"{len(self._roles)} processes, {self._clients} clients, {self._faulty_seconds:g} s of faults: "
@@ -280,22 +280,3 @@ class Course:
             await self._people.act(task.id, "undo")
         elif self._world.trace.faults[FLAG_TURNED]:
             await self._people.act(task.id, "resubmit")
-
-
-def _drawn_roles(chance: random.Random) -> dict[str, Roles]:
-    count = chance.choice([1, 2, 2, 3])
-    roles = {}
-    for number in range(count):
-        agents = None if number == 0 or chance.random() < 0.5 else frozenset(chance.sample(["pay", "ship", "mail"], 2))
-        roles[f"p{number}"] = Roles(
-            scheduler=number == 0 or chance.random() < 0.7,
-            agents=agents,
-            supervisor=number == 0 or chance.random() < 0.5,
-            submission=False,
-        )
-    return roles
-
-
-def _submitters(chance: random.Random) -> dict[str, Roles]:
-    alone = Roles(scheduler=False, agents=frozenset(), supervisor=False)
-    return {f"m{number}": alone for number in range(chance.choice([0, 0, 1, 2]))}

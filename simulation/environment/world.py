@@ -7,18 +7,19 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import partial
 from itertools import count
 from typing import Any
 
 import apsw
 
-from simulation.application import operations, workload
+from simulation.application import operations
 from simulation.application.approvals import Approvers, desk
-from simulation.application.pipelines import PIPELINES
+from simulation.application.registries import served_registry
 from simulation.application.services import SimulatedService
 from simulation.environment import faults
 from simulation.environment.clock import BOOTED_FOR
+from simulation.environment.hangs import Hangs
 from simulation.environment.loop import ProcessLane, SimulationLoop
 from simulation.environment.messages import Network
 from simulation.environment.process import ProcessWork, SimulatedProcess
@@ -26,13 +27,11 @@ from simulation.invariants.history import Mirror, triggers
 from simulation.invariants.rules import Rules
 from simulation.people.event_readers import Readership
 from simulation.random_programs.programs import AGENT as LAB
-from simulation.random_programs.programs import PROGRAM, SETTLING, lab
+from simulation.random_programs.programs import lab
 from simulation.reduction import WHOLE, Cut
-from simulation.trace import HANG, Trace
+from simulation.trace import Trace
 from stepward.agent.declaration import Agent
-from stepward.errors import StoreError
 from stepward.host import Roles
-from stepward.model.records import WorkflowRecord
 from stepward.settings import Settings
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -41,10 +40,6 @@ from stepward.workflow.registry import Registry
 DATABASES = count()
 PROGRAMS = "program-"
 """How the ids of tasks start whose ends are computed."""
-HANG_LEASES = 1.5
-"""Leases after which a process that hangs is ended; its hang is counted after one."""
-MOST_HANGS = 3
-"""One is counted while the next process hangs already, and the second may be so too."""
 RIGHT = 0
 """The deployment of which all tasks are to end."""
 FEW, MANY = 3, 100
@@ -119,7 +114,7 @@ class World:
 
     def registry_of(self, deployment: int) -> Registry:
         """What a process of that deployment serves."""
-        return _registry(deployment, has_programs=self.has_programs)
+        return served_registry(deployment, has_programs=self.has_programs)
 
     def rates_now(self) -> faults.Rates:
         """How often faults strike at this moment."""
@@ -131,9 +126,7 @@ class World:
 
     async def prepare(self) -> None:
         """Make the store, and record every change of it."""
-        self.hung: Counter[str] = Counter()
-        self.uncounted: Counter[str] = Counter()
-        """Hangs of each task that the thread which watches the loop is still to count."""
+        self._hangs = Hangs(self.loop, self.trace, self.mirror, self.settings.lease)
         self._interrupting = random.Random(f"{self.seed}/interrupts")
         await self.office._real.open()
         self._offset = self.office.store.now() - self.loop.instant() - BOOTED_FOR
@@ -196,39 +189,7 @@ class World:
         process = self.processes.get(self.loop.current.name.partition(".")[0])
         if process is None or process.dead or process.lane is not self.loop.current:
             return  # A replay beside the processes, or what is left of one.
-        # What watches the loop goes by this process's own clock, too.
-        seconds = self.settings.lease * HANG_LEASES / process.lane.rate
-        self._check_hangs(task, process, seconds)
-        process.lane.parked = True  # It would not end otherwise: its workflow code stands in the middle.
-        self.loop.call_later(self.settings.lease, self._count_hang, process, task, context=Context())
-        self.loop.stall(seconds)
-        process.die()
-
-    def _check_hangs(self, task: str, process: SimulatedProcess, seconds: float) -> None:
-        """S34: code that hangs takes few processes down, until an operator has it tried again."""
-        self.trace.fault(HANG, process.name, task, seconds)
-        self.hung[task] += 1
-        again = self.mirror.resubmitted(task)
-        # A process whose clock is fast frees the task before the watching thread of a slow one has counted.
-        if self.hung[task] - self.uncounted[task] > MOST_HANGS * (1 + again):
-            self.trace.violated("S34", f"{task} hung {self.hung[task]} times")
-        self.uncounted[task] += 1
-
-    def _count_hang(self, process: SimulatedProcess, task: str) -> None:
-        self.uncounted[task] -= 1
-        if not process.dead:
-            self.office.run(self._counted(process, task))
-
-    async def _counted(self, process: SimulatedProcess, task: str) -> None:
-        """What the thread does that watches a loop; a hang that it cannot count is none for the task."""
-        instances = process.instances
-        try:
-            count = await self.office._real.host.count_hang(task, instances[0] if instances else "host", "simulated")
-        except StoreError as error:
-            self.hung[task] -= 1
-            self.trace.note("hang not counted", process.name, task, str(error))
-        else:
-            self.trace.note("hang counted", process.name, task, count)
+        self._hangs.hang(task, process, self.office)
 
     def escaped(self, lane: ProcessLane, error: BaseException) -> None:
         """An exception that is meant to end a process reached its loop."""
@@ -322,26 +283,6 @@ class World:
             chance=random.Random(f"{self.seed}/{name}"),
             trace=self.trace,
         )
-
-
-class KnownRegistry(Registry):
-    """A registry whose records are made once, whatever number of processes registers them."""
-
-    @cached_property
-    def _made(self) -> list[WorkflowRecord]:
-        return super().records()
-
-    def records(self) -> list[WorkflowRecord]:
-        return self._made
-
-
-@cache
-def _registry(deployment: int, *, has_programs: bool) -> Registry:
-    """What the processes of one deployment serve."""
-    also = [PROGRAM, SETTLING] * has_programs
-    agents = [*operations.AGENTS, desk, *[lab] * has_programs]
-    served = [operation for agent in agents for operation in agent.operations.values()]
-    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), *also], served)
 
 
 CALM = faults.Rates()

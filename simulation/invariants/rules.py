@@ -6,30 +6,24 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from simulation.application.pipelines import PipelinePlans
 from simulation.invariants.conservation import Conservation
 from simulation.invariants.fairness import Fairness
 from simulation.invariants.history import Act, Change, Mirror
+from simulation.invariants.outcomes import REPAIR, Outcomes
 from simulation.invariants.signals import SignalConservation
 from simulation.invariants.standings import Standings
 from simulation.invariants.status_events import Tellings
+from simulation.invariants.undo_order import UndoOrder
 from simulation.invariants.watched_rows import AuditRow, InboxEntry, MessageRow, StepRow, TaskRow
 from simulation.trace import Trace
 from stepward.model.effects import POSSIBLY
 from stepward.model.states import STEP_MOVES, TASK_MOVES, StepState, TaskState
 
 OWNERS = frozenset({"commit", "transaction"})
-WITH_AMOUNT = frozenset({"pay.charge", "pay.note", "ship.send", "mail.post", "desk.ask"})
-"""Operations whose results are objects."""
 FREEING = frozenset({"free", "retire"})
 DECISIONS = frozenset({"repeat", "fail", "undo", "raise"})
 BINDING = frozenset({"undo", "cancel", "suspend", "fail"})
-ANSWERED = frozenset({"operation", "undo"})
-REPAIR = "direct"
-BY_HAND = frozenset({REPAIR, "complete"})
-"""Verbs of people, who finish steps without an Agent."""
 
 
 class Rules:
@@ -40,15 +34,12 @@ class Rules:
         self._trace = trace
         self._now = now
         self._decided: set[tuple[Any, ...]] = set()
-        self.replies: dict[tuple[str, int, str, int], set[str]] = {}
-        """Outcomes that Agents have published, by attempt."""
-        self.dispatched: dict[tuple[str, int, str], int] = {}
-        self.told: dict[tuple[str, int, str], int] = {}
-        """In which commit a step first ran, and the workflow received its outcome."""
         self.marked: set[str] = set()
         """The idempotency keys of steps that never were done: an operator gave their results."""
-        self.commits = 0
-        self._undos_begun: list[StepRow] = []
+        self._outcomes = Outcomes(mirror, self._broken)
+        self.replies = self._outcomes.replies
+        """Outcomes that Agents have published, by attempt."""
+        self._undo_order = UndoOrder(mirror, self._broken)
         self.tellings = Tellings(mirror, self._broken)
         self._messages = Conservation(mirror, self._broken)
         self._plans = PipelinePlans(mirror, self._broken)
@@ -58,7 +49,7 @@ class Rules:
 
     def committed(self, entries: list[Change], verb: Act) -> None:
         """Check a transaction, change by change."""
-        self.commits += 1
+        self._undo_order.begin()
         self._check_author(entries, verb)
         for entry in entries:
             CHECKS[entry.table](self, entry.before, entry.after, verb)
@@ -67,8 +58,7 @@ class Rules:
         if verb.name == REPAIR:
             self._check_repair(entries)
             self.marked |= _marked(entries)
-        while self._undos_begun:
-            self._check_order(self._undos_begun.pop())
+        self._undo_order.committed()
         self.tellings.committed(entries)
         self._messages.committed(entries)
         self._plans.committed(entries)
@@ -132,16 +122,17 @@ class Rules:
 
     def _step(self, before: StepRow | None, after: StepRow | None, verb: Act) -> None:
         if after is None:
-            self.dispatched.pop(before[:3] if before is not None else ("", 0, ""), None)
+            if before is not None:
+                self._undo_order.removed(before)
             return
         self._check_owner(after.task, f"step {after.key}", verb)
-        self._note_told(after)
+        self._undo_order.note_told(after)
         if before is None:
             self._new_step(after, verb)
         elif after.state != before.state or after.attempt != before.attempt:
             self._moved_step(before, after, verb)
         if before is not None:
-            self._check_outcome(before, after, verb)
+            self._outcomes.check(before, after, verb)
 
     def _new_step(self, after: StepRow, verb: Act) -> None:
         self._trace.note("step", after.task, after.run, after.key, f"new {after.state} {after.attempt}")
@@ -149,12 +140,6 @@ class Rules:
             self._broken("S7", f"step {after.task}/{after.key} is new with attempt {after.attempt}")
         if after.state == "running":
             self._started(after)
-
-    def _note_told(self, after: StepRow) -> None:
-        if after.ordinal is None:
-            self.told.pop(after[:3], None)
-        else:
-            self.told.setdefault(after[:3], self.commits)
 
     def _goes_on(self, after: StepRow) -> bool:
         """Whether the step was asked for before, and the attempts of that are set aside; it may wait for its next."""
@@ -184,66 +169,9 @@ class Rules:
 
     def _started(self, after: StepRow) -> None:
         task = self._mirror.tasks.get(after.task)
-        self.dispatched.setdefault(after[:3], self.commits)
-        if after.kind == "undo":
-            self._undos_begun.append(after)
-        elif task is not None and task.undo_to is not None:
+        self._undo_order.started(after)
+        if after.kind != "undo" and task is not None and task.undo_to is not None:
             self._broken("S14", f"step {task.id}/{after.key} went forward after undo had begun")
-
-    def _check_order(self, undo: StepRow) -> None:
-        """S13: what came after this step is undone before it."""
-        original = (undo.task, undo.run, undo.key.removesuffix("~undo"))
-        for step in self._mirror.steps_of(undo.task) if undo.attempt == 1 else ():
-            counts = step.has_undo and step.kind == "operation" and step[:3] != original and step.state == "completed"
-            if counts and self.dispatched.get(step[:3]) and self._is_later(step, undo, self.told.get(original)):
-                self._broken("S13", f"{undo.task}: {undo.key} began before {step.key}, which came later, was undone")
-
-    def _is_later(self, step: StepRow, undo: StepRow, told: int | None) -> bool:
-        """Whether it is of a later run, began after the workflow received what is undone, or was never received itself.
-
-        A step that is finished from outside is done before the workflow receives its outcome: parallel steps run
-        meanwhile.
-        """
-        task = self._mirror.tasks.get(undo.task)
-        is_undoing = task is not None and task.undo_to is not None
-        if step.run != undo.run or told is None:
-            return is_undoing and step.run > undo.run
-        return self.dispatched[step[:3]] >= told or (is_undoing and self._is_untold(step))
-
-    def _is_untold(self, step: StepRow) -> bool:
-        """A repair takes deliveries back: then a step may be undelivered, and yet not the newest."""
-        repaired = any(each.set_aside_at is not None for each in self._mirror.steps_of(step.task))
-        return step.ordinal is None and not repaired
-
-    def _check_outcome(self, before: StepRow, after: StepRow, verb: Act) -> None:
-        name = f"{after.task}/{after.run}/{after.key}"
-        if before.state == "completed" and (before.output, before.run) != (after.output, after.run):
-            self._broken("S5", f"step {name} had a result and got another ({verb.name})")
-        if before.state == "completed" and before.ordinal is not None and after.ordinal != before.ordinal:
-            self._broken("S5", f"step {name} was delivered as {before.ordinal} and again as {after.ordinal}")
-        if (before.output, before.error) != (after.output, after.error):
-            self._check_readable(after, name, verb)
-        is_new = after.state == "completed" and before.state != "completed"
-        if is_new and after.kind in ANSWERED and verb.name not in BY_HAND:
-            self._check_answered(after, name)
-
-    def _check_readable(self, after: StepRow, name: str, verb: Act) -> None:
-        """S35: what is recorded can be read, and a result is what its operation declares."""
-        for what, data in (("result", after.output), ("error", after.error)):
-            try:
-                value = msgspec.json.decode(data) if data is not None else None
-            except (msgspec.DecodeError, RecursionError):
-                self._broken("S35", f"the {what} of step {name} was recorded as {data!r}"[:200] + ", which is no JSON")
-                return
-            is_typed = what == "result" and after.name in WITH_AMOUNT and after.kind == "operation"
-            if is_typed and verb.name != REPAIR and not isinstance(value, dict | None):
-                self._broken("S35", f"step {name} was recorded with the result {data!r}, and no object")
-
-    def _check_answered(self, after: StepRow, name: str) -> None:
-        child = self._mirror.tasks.get(f"{after.task}/{after.run}/{after.key.removesuffix('~undo')}")
-        answered = "completed" in self.replies.get((after.task, after.run, after.key, after.attempt), ())
-        if not answered and child is None:
-            self._broken("S6", f"step {name} completed at attempt {after.attempt}, which nobody answered")
 
     def _check_repair(self, entries: list[Change]) -> None:
         """S33: whatever a repair puts in the place of a row, an attempt that may have acted, and its doubt, stay."""
