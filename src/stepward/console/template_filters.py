@@ -16,6 +16,7 @@ from stepward.store.contract import MOST_COUNTED
 from stepward.views.actions.acts import NAMES
 from stepward.views.alerts import message_of
 from stepward.views.printable import clean
+from stepward.views.schedules import nominal
 from stepward.views.state_signs import LOOKS, Look, Tone
 from stepward.views.times import NOTHING, clock, instant, relative, took
 from stepward.views.times import span as span_of
@@ -103,6 +104,20 @@ def reason_of(audit: Audit) -> str:
     return found if isinstance(found, str) else ""
 
 
+def details_of(audit: Audit, most: int = 160) -> str:
+    """The details of an act in one line, without the reason, which is shown by itself, and the instant of a preview."""
+    details = displayed(audit.details)
+    if not isinstance(details, dict):
+        return brief(audit.details, most)
+    shown = [
+        f"{name.replace('_', ' ')} {middle(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in details.items()
+        if name not in ("reason", "as_of")
+    ]
+    text = ", ".join(shown)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def query(text: object) -> str:
     """A text, quoted for the query of an address."""
     return quote(str(text), safe="")
@@ -140,10 +155,12 @@ FILTERS: dict[str, Any] = {
     "clock": clock,
     "clock_minute": clock_minute,
     "count": count,
+    "details_of": details_of,
     "lasted": lasted,
     "lines": lines,
     "message_of": message_of,
     "middle": middle,
+    "nominal": nominal,
     "plural": plural,
     "pretty": pretty,
     "query": query,

@@ -7,6 +7,13 @@ from stepward.client.agents import AgentState
 from stepward.views.times import span
 
 
+def short_state_of(agent: AgentStatus, now: float) -> str:
+    """The state of an Agent, and since when."""
+    if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:
+        return f"suspended {span(now - agent.suspended_at)}"
+    return state_of(agent, now)
+
+
 def state_of(agent: AgentStatus, now: float) -> str:
     """The state of an Agent, since when, and set by whom."""
     if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:

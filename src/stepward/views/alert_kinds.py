@@ -34,6 +34,18 @@ MEANINGS = {
 """By the kind of the alert."""
 
 
+PAGES = {
+    "dead_letter": ("/dead-letters", "the dead letters"),
+    "unproven_message": ("/dead-letters", "the dead letters"),
+    "unserved": ("/instances", "the instances"),
+    "mixed_code": ("/instances", "the instances"),
+    "lease_late": ("/instances", "the instances"),
+    "task_late": ("/tasks?where=deadline%20%3C%20%27in%201h%27", "tasks due within the hour"),
+    "refused_completions": ("/audit", "the audit"),
+}
+"""By the kind of an alert without a task: the console's page that shows the cause, and what it is called."""
+
+
 def meaning_of(kind: str) -> str:
     """The meaning of alerts of that kind; empty for a kind that this version does not know."""
     return MEANINGS.get(kind, "")

@@ -15,6 +15,9 @@ def subject_of(alert: Alert) -> str | None:
 
 def message_of(alert: Alert) -> str:
     """The message, without the task's name if that is shown beside it."""
+    name = f"{alert.workflow} {alert.task_id}: "
+    if alert.message.startswith(name):
+        return alert.message.removeprefix(name)
     head, rest = f"task {alert.task_id} (", alert.message.partition("): ")[2]
     return rest if rest and alert.message.startswith(head) else alert.message
 

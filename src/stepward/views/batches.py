@@ -30,10 +30,11 @@ def asked_of(batch: Batch) -> str:
 
 def said_of(parameters: BatchParameters) -> list[tuple[str, str]]:
     """The act's parameters, by name."""
-    given = {name: getattr(parameters, name) for name in BatchParameters.__struct_fields__}
+    given = {name: getattr(parameters, name) for name in BatchParameters.__struct_fields__ if name != "is_sealed"}
     if parameters.deadline is not None:
         given["deadline"] = instant(parameters.deadline)
-    return [(name.replace("_", " "), str(value)) for name, value in given.items() if value is not None]
+    said = [(name.replace("_", " "), str(value)) for name, value in given.items() if value is not None]
+    return [("parameters", "encrypted with a key that is not here")] if parameters.is_sealed else said
 
 
 def part_done(batch: Batch) -> float:

@@ -17,7 +17,7 @@ from stepward.http.dependencies import RequestClient
 from stepward.model.alerts.alert_routing import TEST_KIND, severity_of
 from stepward.model.records import Role
 from stepward.views.agents import state_of
-from stepward.views.alert_kinds import meaning_of
+from stepward.views.alert_kinds import PAGES, meaning_of
 from stepward.views.alerts import message_of, subject_of
 
 LIMIT = 200
@@ -58,7 +58,12 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
     ordered = sorted(found, key=lambda alert: (alert.acknowledged_at is not None, -alert.number))
     groups: dict[tuple[bool, str], list[dict[str, Any]]] = {}
     for alert in ordered:
-        row = {"alert": alert, "subject": subject_of(alert), "message": message_of(alert)}
+        row = {
+            "alert": alert,
+            "subject": subject_of(alert),
+            "message": message_of(alert),
+            "page": PAGES.get(alert.kind),
+        }
         groups.setdefault((alert.acknowledged_at is None, alert.kind), []).append(row)
     shown = [
         {"kind": kind, "is_open": is_open, "severity": severity_of(kind), "meaning": meaning_of(kind), "rows": rows}

@@ -14,7 +14,7 @@ from stepward.console.state_chart import RANGES, range_of, range_since, state_ch
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
-from stepward.views.agents import state_of
+from stepward.views.agents import short_state_of
 
 NEWEST_ALERTS = 5
 
@@ -41,7 +41,7 @@ async def now_page(request: PageRequest, client: RequestClient, console: SharedC
         "chart": flow_chart(flow, since),
         "history": state_chart(samples, chosen, samples_since),
         "ranges": RANGES,
-        "agents": [(agent, state_of(agent, now), agent_tone(agent)) for agent in await unscoped.agents()],
+        "agents": [(agent, short_state_of(agent, now), agent_tone(agent)) for agent in await unscoped.agents()],
         "alerts": await unscoped.alerts(NEWEST_ALERTS),
         "alive": alive,
         "gone": [instance for instance in instances if instance not in alive and not instance.ended],

@@ -16,6 +16,7 @@ from stepward.client import Client, session_of
 from stepward.errors import StepwardError
 from stepward.model.schedule import Overlap, Schedule
 from stepward.schedules.due import CATCH_UPS
+from stepward.views.schedules import nominal
 from stepward.views.times import full, relative
 
 COLUMNS = (
@@ -131,7 +132,7 @@ def _row(schedule: Schedule, now: float) -> list[Cell]:
     return [
         Cell(schedule.name, style),
         Cell(schedule.workflow, style),
-        Cell(schedule.cron, style),
+        Cell(nominal(schedule.cron), style),
         Cell(schedule.timezone, "dim"),
         Cell(schedule.catch_up, "dim"),
         Cell(relative(schedule.fired_at, now), "dim"),
