@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from stepward import Agent, App, Client, Retry, Supervision, TaskHandle, Unrecoverable, wait_for, workflow
+from tests.console.browsing import address, browser
 from tests.http.conftest import bearer, client, local, remote, token_for
 
-__all__ = ["client", "local", "remote"]
+__all__ = ["address", "browser", "client", "local", "remote"]
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{7*7}}</textarea>\u202e\x1b"
 """Text that acts where it is not escaped: as markup, as an attribute, as a template, as a control character."""
