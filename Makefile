@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs bench check simulate short-simulation shrink torture mutants lock clean
+.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture mutants lock clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ programs:
 docs: build/docs/ready.stamp ## build the documentation's site in build/site, and check its links
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
+
+pictures: .venv/ready.stamp ## take the pictures of the console in docs/images/console anew (needs Chromium)
+	@$(RUN) -m showcase.pictures
 
 bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
 	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
