@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture mutants lock clean
+.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture mutants lock release audit clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,14 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 	@$(COMPILE) --upgrade --group peers --output-file requirements/peers.txt
 	@$(COMPILE) --upgrade --group docs --output-file requirements/docs.txt
+
+release: .venv/ready.stamp ## build the packages of this version in dist, with bill of materials and checksums (KEY=… signs them with a key of ssh)
+	@$(RUN) -m deploy.release $(if $(KEY),$(call given,key,$(KEY)))
+
+audit: requirements/runtime.txt ## look the pinned packages of the images up among known vulnerabilities
+	@$(PYTHON) -m venv --clear build/audit
+	@build/audit/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'pip-audit==2.*'
+	@build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements/runtime.txt
 
 clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

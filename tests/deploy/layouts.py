@@ -22,6 +22,8 @@ from tests.deploy.host import Host
 from tests.programs import program
 
 PASSWORDS_ASKED = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+ENCRYPTED = "db.example/shop?sslmode=verify-full"
+"""How the page writes the database, whose server here speaks no TLS and is on this host."""
 WEB, OPERATOR = "shop-web.env", "shop-operator.env"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FRONT_END = """
@@ -50,7 +52,7 @@ def beside(
     """
     (server.folder / "pg_hba.conf").write_text(PASSWORDS_ASKED)
     server.reload()
-    host = Host(folder, {"db.example": f"127.0.0.1:{server.port}", **names})
+    host = Host(folder, {ENCRYPTED: f"127.0.0.1:{server.port}/shop", **names})
     try:
         asyncio.run(_granted(host, server, lacking))
         yield host
@@ -137,7 +139,7 @@ def through_a_pooler(server: postgres.Server, folder: Path) -> Iterator[Host]:
         asyncio.run(server.execute(bounds))
         with pgbouncer.running(server.port, "transaction", users=users) as port:
             others = {name: text for name, text in files.items() if name not in ("shop.env", "shop-owner.env")}
-            host.install({name: text.replace("db.example", f"127.0.0.1:{port}") for name, text in others.items()})
+            host.install({name: text.replace(ENCRYPTED, f"127.0.0.1:{port}/shop") for name, text in others.items()})
             # The page's bounds are for the default lease of processes.
             host.install(dict.fromkeys(others, f"STEPWARD_LEASE={Settings().lease:g}s\n"))
             yield host

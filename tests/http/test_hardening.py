@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import logging
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from stepward.http.sign_in.pages import sign_in_page
 from stepward.http.static_files import static_routes
 
 from .conftest import Minted, greet
+from .test_access_matrix import ENDLESS
 
 NASTY = (
     "'; drop table stepward_task; --",
@@ -134,3 +136,20 @@ async def test_a_principal_that_asks_too_often_has_to_wait(
 async def test_a_page_has_a_bound(local: httpx.AsyncClient, limit: str) -> None:
     for path in ("tasks", "alerts", "audit", "dead-letters"):
         assert (await local.get(f"/api/v1/{path}?limit={limit}")).status_code == 422
+
+
+async def test_no_answer_lets_a_page_of_another_site_read_it(app: App, local: httpx.AsyncClient) -> None:
+    asgi: Any = app.asgi()
+    origin = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    for path in {path for path, _, _ in asgi.routes if "{" not in path} - ENDLESS:
+        for method in ("GET", "OPTIONS"):
+            answer = await local.request(method, path, headers=origin)
+            assert [name for name in answer.headers if name.startswith("access-control-")] == [], path
+            assert method == "GET" or answer.status_code == 405, path
+
+
+async def test_a_packed_body_is_not_unpacked(local: httpx.AsyncClient) -> None:
+    packed = gzip.compress(b'{"workflow": "greet", "arguments": ["' + b"a" * 50_000_000 + b'"]}')
+    headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    answer = await local.post("/api/v1/tasks", content=packed, headers=headers)
+    assert (answer.status_code, "Content-Encoding" in answer.text) == (415, True)

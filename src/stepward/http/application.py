@@ -127,11 +127,16 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
 
 
 def check_media_type(request: Request[Any, Any, Any]) -> None:
-    """Raises HttpRefusal (415) for a body whose Content-Type is not JSON."""
+    """Raises HttpRefusal (415) for a body whose Content-Type is not JSON, or that is packed."""
     has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     given = request.headers.get("content-type", "")
     if has_body and given.partition(";")[0].strip().lower() != "application/json":
         raise HttpRefusal(415, f"Content-Type: expected application/json, found {given[:60]!r}", field="Content-Type")
+    packed = request.headers.get("content-encoding", "identity")
+    if packed.strip().lower() != "identity":
+        raise HttpRefusal(
+            415, f"Content-Encoding: expected none, found {packed[:60]!r}; send it unpacked", field="Content-Encoding"
+        )
 
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:

@@ -12,6 +12,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
 from stepward.model.messages.signing import Signer
+from stepward.settings.plaintext import encrypted_broker
 from stepward.settings.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
@@ -112,6 +113,7 @@ class Makes(Protocol[Made_co]):
 
 def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
     """The factories of the transport and of the application queues at that address. Raises SettingsError."""
+    address = encrypted_broker(address)
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
         from stepward.transport.rabbitmq.application.queues import RabbitQueues  # noqa: PLC0415  an extra's

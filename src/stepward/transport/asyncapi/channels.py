@@ -26,7 +26,7 @@ def servers() -> JsonObject:
         NATS: {
             "host": "{host}",
             "protocol": "nats",
-            "description": "NATS 2.11 or newer, with JetStream.",
+            "description": "NATS 2.12.7 or newer, with JetStream.",
             "variables": {"host": {"default": "localhost:4222"}},
         },
         RABBITMQ: {

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from nats.aio.client import Client
+from nats.aio.client import Client, ServerVersion
 from nats.errors import Error as NatsError
 
 from stepward.clock import Environment
@@ -28,13 +28,24 @@ CONNECT_SECONDS = 2
 PROBE_SECONDS = 1
 PING_SECONDS = 3
 """Unanswered pings after which a server is given up: a half-open connection never answers."""
-OLDEST = (2, 11)
-"""The first server version with an expiry per message."""
+OLDEST = (2, 12, 7)
+"""The first server version with an expiry per message whose logins cannot go around their permissions."""
 HEADERS = 1024
 """Bytes of a message reserved for headers."""
 FAULTS = (NatsError, OSError, TimeoutError)
 
 OnOpened = Callable[[Client], Awaitable[None]]
+
+
+def check_version(version: ServerVersion) -> None:
+    """Raises TransportError for a server that is too old."""
+    found = version.major, version.minor, version.patch
+    if found < OLDEST:
+        expected = ".".join(map(str, OLDEST))
+        raise TransportError(
+            f"NATS {'.'.join(map(str, found))}, and expected {expected} or newer: older ones let logins go around "
+            "their permissions; update the server"
+        )
 
 
 class NatsConnection:
@@ -181,9 +192,7 @@ class NatsConnection:
                 ping_interval=PING_SECONDS,
                 pending_size=0,
             )
-        version = client.connected_server_version
-        if (version.major, version.minor) < OLDEST:
-            raise TransportError(f"NATS {version.major}.{version.minor}, and expected 2.11 or newer")
+        check_version(client.connected_server_version)
         await self._opened(client)
 
     @property

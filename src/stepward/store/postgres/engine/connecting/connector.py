@@ -9,6 +9,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
+from stepward.settings.plaintext import check_database
 from stepward.store.address import PostgresPlace, hosts_of, rotated
 from stepward.store.postgres.engine.connecting.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
@@ -66,6 +67,7 @@ class Connector:
     """
 
     def __init__(self, place: PostgresPlace, schema: str, codec: RowCodec | None = None) -> None:
+        check_database(place.dsn)
         self.place = place
         self.pooled = place.pooled
         self.lineage = Lineage()
