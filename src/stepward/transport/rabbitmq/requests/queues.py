@@ -17,6 +17,7 @@ from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
+from stepward.transport.rabbitmq.requests.stuck_queues import QueueSilences, delete_stuck
 from stepward.transport.wire.wire_events import BATCH
 
 DAY = 86_400.0
@@ -27,9 +28,6 @@ UNCLAIMED = reply_queue("unclaimed")
 """The queue of replies whose Scheduler's queue is gone."""
 RETURNED = "stepward-returned"
 """A header: the message may have been delivered before, though it is new in this queue."""
-STUCK_SECONDS = 20.0
-"""Seconds, longer than a cluster takes to elect a queue's leader."""
-DELETE_SECONDS = 10.0
 ARGUMENTS: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-message-ttl": int(MOST_AGE * MILLISECONDS),
@@ -69,8 +67,7 @@ class RequestQueues:
         self._has_exchange = False
         self._known: set[str] = set()
         """Queues that were declared over this connection or an earlier one."""
-        self._silences: dict[str, tuple[float, float]] = {}
-        """By queue, the first and the last timeout since its last confirmation, by the loop's time."""
+        self._silences = QueueSilences()
 
     def name(self, queue: str) -> str:
         """The queue's name at the broker."""
@@ -112,7 +109,7 @@ class RequestQueues:
             except TimeoutError:
                 await self._replace_if_stuck(queue, line)
                 raise
-        self._silences.pop(queue, None)
+        self._silences.end(queue)
 
     async def _ensure(self, queue: str, line: RabbitChannels) -> None:
         if line is not self._line:
@@ -164,24 +161,12 @@ class RequestQueues:
 
         RabbitMQ 3.10 may leave a queue without a leader if a server dies while the queue is made.
         """
-        if self._silence(queue) < STUCK_SECONDS:
+        if not self._silences.is_stuck(queue):
             return
-        async with own_channel(line.connection) as channel:
-            # A server that takes no messages at all does not answer this either, and may keep the queue.
-            await channel.declare_queue(self.name(queue), passive=True, timeout=ANSWER_SECONDS)
-            await channel.queue_delete(self.name(queue), timeout=DELETE_SECONDS)
-        del self._silences[queue]
+        await delete_stuck(line, self.name(queue))
+        self._silences.end(queue)
         self._declared.discard(queue)
         await self.broadcast_loss(queue)
-
-    def _silence(self, queue: str) -> float:
-        """Seconds for which it has confirmed nothing of what was published to it; 0 without publications."""
-        now = asyncio.get_running_loop().time()
-        first, last = self._silences.get(queue, (now, now))
-        if now - last > STUCK_SECONDS:
-            first = now
-        self._silences[queue] = first, now
-        return now - first
 
     async def _append(self, queue: str, batches: Sequence[MessageBatch], line: RabbitChannels) -> None:
         channel = await line.publishing.channel()
