@@ -21,7 +21,7 @@ from stepward.errors import TransportError
 from stepward.model.messages.requests import Outcome, Reply, Request, reply_queue
 from stepward.scheduler.dispatch.publisher import LONG_PAST
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_transport import StoreTransport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 NONSENSE = (b"", b"{", b"[" * 3_000, b'"text"', b"\xff\xfe", b'{"amount":"much"}', b'{"amount":1e999}', b"5")

@@ -25,8 +25,8 @@ from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.transport.contract import Transport
-from stepward.transport.queues.store_queues import StoreQueues
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_queues import StoreQueues
+from stepward.transport.store.store_transport import StoreTransport
 from stepward.workflow.registry import Registry
 
 APP = "simulated"

@@ -24,7 +24,7 @@ from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.rules import supervision
 from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_transport import StoreTransport
 from stepward.workflow import undo
 from stepward.workflow.engine import Execution
 from stepward.workflow.replay import run_replay

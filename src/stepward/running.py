@@ -22,9 +22,9 @@ from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.queues.sealed_queues import sealed_queues
-from stepward.transport.queues.store_queues import StoreQueues
 from stepward.transport.sealed_transport import SealedTransport
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_queues import StoreQueues
+from stepward.transport.store.store_transport import StoreTransport
 
 CLOSE_SECONDS = 5.0
 """Seconds that each of queues, transport and store may take to close when a server does not answer."""

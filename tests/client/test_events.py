@@ -20,7 +20,7 @@ from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Task
 from stepward.store.sqlite import SqliteStore
 from stepward.transport.queues.contract import QueuedMessage
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 from tests.scheduler.world import VirtualClock
 from tests.transport.small_store import SmallStore
 from tests.virtual import START, settle

@@ -20,7 +20,7 @@ from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.memory.memory_transport import MemoryTransport
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 from stepward.workflow.registry import Registry
 
 LEASE = 10.0

@@ -11,7 +11,7 @@ from stepward.model.messages.requests import reply_queue
 from stepward.model.records import Instance, Role
 from stepward.running import Running
 from stepward.store.sqlite import SqliteStore
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_transport import StoreTransport
 from tests.transport.messages import reply
 
 payments = Agent("payments")

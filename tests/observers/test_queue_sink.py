@@ -12,7 +12,7 @@ from stepward.errors import AlertRefused
 from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers.queue_sink import QueueSink
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 
 ALERT = Alert(number=7, at=1_700_000_000.0, kind="undo_failed", task="uid-1", task_id="order-1", message="no")
 

@@ -15,7 +15,7 @@ from stepward.events import Event
 from stepward.store.contract import Transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.transaction import SqliteTransaction
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 from tests.submission.world import LEASE, World, fulfil
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.events import Event, Observers
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_transport import StoreTransport
 from tests.transport.messages import request
 from tests.transport.small_store import Row, SmallStore
 from tests.virtual import START, settle

@@ -21,7 +21,7 @@ from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.testing.planned_faults import FaultyMemoryTransport, PlannedFaults
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 
 LEASE = 30 * 86_400.0
 """Seconds of a lease: with a short lease, renewals of an idle process would fill virtual time."""

@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
-from stepward.transport.store_transport import StoreTransport
+from stepward.transport.store.store_transport import StoreTransport
 from tests.programs import program
 from tests.tiers import nightly, served
 from tests.transport.brokers import SERVERS, brokered

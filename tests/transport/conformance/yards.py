@@ -15,7 +15,7 @@ from stepward.store.postgres import PostgresStore
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.opening import broker_queues
 from stepward.transport.queues.contract import AppQueues
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 from tests.programs import program
 from tests.store.postgres.server import SERVERS as POSTGRES
 from tests.transport.brokers import SERVERS, clear, new_app

@@ -15,7 +15,7 @@ from stepward.transport.broker.dead_letters import burying
 from stepward.transport.opening import broker_queues, is_broker
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.queues.sealed_queues import sealed_queues
-from stepward.transport.queues.store_queues import StoreQueues
+from stepward.transport.store.store_queues import StoreQueues
 
 POLL = 1.0
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from stepward.errors import StoreError, TransportError
 from stepward.runtime.cancelling import retrieve
 from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
-from stepward.transport.wakeups import Wakeups
+from stepward.transport.store.wakeups import Wakeups
 
 NAMES = count(1)
 """Numbers that tell apart the readers of one queue."""

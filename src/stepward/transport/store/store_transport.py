@@ -12,7 +12,7 @@ from stepward.model.messages.requests import Request
 from stepward.payload import cause
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 from stepward.transport.queues.contract import Stored
-from stepward.transport.queues.store_queues import Messages, StoreQueues
+from stepward.transport.store.store_queues import Messages, StoreQueues
 
 
 class StoreTransport:
