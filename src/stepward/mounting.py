@@ -36,7 +36,11 @@ def mounted(make: Callable[[], Client], rules: AccessRules, provider: OpenIdProv
     from stepward.console.routes import console_routes  # noqa: PLC0415  an extra's
     from stepward.http.application import HttpApplication  # noqa: PLC0415  an extra's
     from stepward.http.client_source import ClientSource  # noqa: PLC0415  an extra's
+    from stepward.mcp_server.http_endpoint import McpEndpoint  # noqa: PLC0415  an extra's
 
-    application: Any = HttpApplication(ClientSource(make), rules=rules, provider=provider, pages=console_routes())
+    pages = console_routes()
+    if find_spec("mcp") is not None:
+        pages = [*pages, McpEndpoint().route()]
+    application: Any = HttpApplication(ClientSource(make), rules=rules, provider=provider, pages=pages)
     found: AsgiApplication = application
     return found

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent
 
 from stepward import App, Client, TaskHandle
 from stepward.http.access.access_rules import AccessRules
-from stepward.mcp_server.server import mcp_server
+from stepward.mcp_server.server import mcp_server, operations_of
 from stepward.mounting import mounted
 from tests.http.conftest import app, bearer, client, order, token_for  # noqa: F401  fixtures
 
@@ -31,7 +31,7 @@ def connected(app: App) -> Connected:  # noqa: F811
             application,
             httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as api,
         ):
-            server = await mcp_server(api, "shop")
+            server = await mcp_server(api, "shop", await operations_of(api))
             async with Assistant(server) as assistant:
                 yield assistant
 

@@ -36,10 +36,14 @@ class OfferedTool(Struct, frozen=True):
     operation: ApiOperation
 
 
-async def mcp_server(client: httpx.AsyncClient, app: str) -> Server[Any]:
+async def operations_of(client: httpx.AsyncClient) -> dict[str, ApiOperation]:
+    """The operations of the API, by its document. Raises Refused."""
+    return operations(await read(client, "/openapi.json"))
+
+
+async def mcp_server(client: httpx.AsyncClient, app: str, known: Mapping[str, ApiOperation]) -> Server[Any]:
     """The server for the principal of that client. Raises Refused."""
     principal = await read(client, "/me")
-    known = operations(await read(client, "/openapi.json"))
     choices = offered(principal)
     if missing := unknown([choice.operation for choice in choices], known):
         raise Refused(f"API: expected the operation {missing[0]}, found none; update the console to this version")

@@ -57,6 +57,7 @@ ACTS = (
     ToolChoice(operation="pause_batch", acts=True),
     ToolChoice(operation="resume_batch", acts=True),
     ToolChoice(operation="stop_batch", acts=True),
+    ToolChoice(operation="pace_batch", acts=True),
     ToolChoice(operation="suspend_agent", acts=True, whole_store=True, reason="note"),
     ToolChoice(operation="resume_agent", acts=True, whole_store=True),
     ToolChoice(operation="set_limit", acts=True, whole_store=True, reason="note"),

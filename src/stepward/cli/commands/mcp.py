@@ -44,10 +44,10 @@ def mcp(target: str | None, url: str | None) -> None:
 async def _serve(target: str | None, url: str | None) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415  an extra's
 
-    from stepward.mcp_server.server import mcp_server  # noqa: PLC0415  an extra's
+    from stepward.mcp_server.server import mcp_server, operations_of  # noqa: PLC0415  an extra's
 
     async with _api(target, url) as (client, app):
-        server = await mcp_server(client, app)
+        server = await mcp_server(client, app, await operations_of(client))
         async with stdio_server() as (reads, writes):
             await server.run(reads, writes, server.create_initialization_options())
 

@@ -159,9 +159,13 @@ async def stop_batch(client: RequestClient, batch_id: BatchId, reason: Reason = 
 
 
 @post("/batches/{batch_id:str}/pace", permission=Permission.ACT, status_code=200)
-async def pace_batch(client: RequestClient, batch_id: BatchId, data: Annotated[BatchPace, Body()]) -> BatchResource:
+async def pace_batch(
+    client: RequestClient, batch_id: BatchId, data: Annotated[BatchPace, Body()], reason: Reason = None
+) -> BatchResource:
     """Go on with another rate."""
-    return _shown(await client.batches.pace(batch_id, data.rate))
+    batch = await client.batches.pace(batch_id, data.rate)
+    await client.give_reason("pace_batch", batch_id, reason)
+    return _shown(batch)
 
 
 BATCH_ROUTES = (
