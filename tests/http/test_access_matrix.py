@@ -117,7 +117,7 @@ async def test_a_task_out_of_scope_is_an_unknown_one_on_every_route(
         elif path.endswith("/completions"):
             expected = {409}
         elif path == "/mcp":
-            expected = {406}  # no message of the protocol
+            expected = {400}  # no message of the protocol
         else:
             expected = {200} if path not in SIGN_IN else {200, 401, 404, 409}
         if status not in expected:
