@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture mutants lock release audit clean
+.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture limits mutants lock release audit clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,10 @@ shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still bre
 
 torture: .venv/ready.stamp ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=… TRANSPORT=nats|rabbitmq|store)
 	@$(RUN) -m torture $(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED))) \
+		$(if $(TRANSPORT),$(call given,transport,$(TRANSPORT)))
+
+limits: .venv/ready.stamp ## kill and restart four processes under load for MINUTES=10 minutes, and count the calls that run at once (STORE=sqlite|postgresql TRANSPORT=store|nats)
+	@$(RUN) -m torture.limits $(call given,minutes,$(MINUTES)) $(if $(STORE),$(call given,store,$(STORE))) \
 		$(if $(TRANSPORT),$(call given,transport,$(TRANSPORT)))
 
 mutants: .venv/ready.stamp programs ## change the code wrongly, one of mutants/catalogue at a time, and see that tests find it (AREA=… ONLY=… JOBS=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from simulation.application.services import SimulatedService
@@ -23,6 +24,10 @@ class Surroundings(Protocol):
 
     def called(self, remaining: float, key: str) -> None:
         """An operation was called."""
+        ...
+
+    def running(self, agent: str, key: str, complete_by: float) -> AbstractContextManager[None]:
+        """A call runs for as long as the block."""
         ...
 
     def value(self, task: str) -> int:
@@ -64,7 +69,8 @@ async def _do(service: str, operation: str, amount: int) -> Any:
     now = current_step()
     Here.world.called(now.remaining, now.idempotency_key)
     _interrupt()
-    return await Here.world.services[service].do(now.idempotency_key, operation, amount)
+    with Here.world.running(service, now.idempotency_key, now.complete_by.timestamp()):
+        return await Here.world.services[service].do(now.idempotency_key, operation, amount)
 
 
 def _interrupt() -> None:
@@ -76,7 +82,8 @@ async def _undo(service: str, operation: str) -> None:
     now = current_step()
     Here.world.called(now.remaining, now.idempotency_key)
     Here.world.undoes(now.undoes or "")
-    await Here.world.services[service].undo(now.undoes or "", operation)
+    with Here.world.running(service, now.idempotency_key, now.complete_by.timestamp()):
+        await Here.world.services[service].undo(now.undoes or "", operation)
 
 
 @pay.operation(complete_by="3s")

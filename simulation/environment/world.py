@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager
 from contextvars import Context
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,7 @@ from simulation.environment.messages import Network
 from simulation.environment.process import ProcessWork, SimulatedProcess
 from simulation.invariants.history import Mirror, triggers
 from simulation.invariants.rules import Rules
+from simulation.invariants.running_calls import LIMITED, SET, RunningCalls
 from simulation.people.event_readers import Readership
 from simulation.random_programs.programs import AGENT as LAB
 from simulation.random_programs.programs import lab
@@ -32,6 +34,7 @@ from simulation.reduction import WHOLE, Cut
 from simulation.trace import Trace
 from stepward.agent.declaration import Agent
 from stepward.host import Roles
+from stepward.model.limits.flow_limit import agent_limit
 from stepward.settings import Settings
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -127,6 +130,7 @@ class World:
     async def prepare(self) -> None:
         """Make the store, and record every change of it."""
         self._hangs = Hangs(self.loop, self.trace, self.mirror, self.settings.lease)
+        self.calls = RunningCalls(self.seed, self.now, self.trace.violated, self.trace.reached)
         self._interrupting = random.Random(f"{self.seed}/interrupts")
         await self.office._real.open()
         self._offset = self.office.store.now() - self.loop.instant() - BOOTED_FOR
@@ -134,6 +138,8 @@ class World:
         self._inspector = apsw.Connection(self.path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         self._inspector.execute("create table simulated_booking (key text not null) strict")
         self._inspector.execute("create table simulated_order (id text not null primary key) strict")
+        if self.calls.limit is not None:
+            self._inspector.execute(SET, (agent_limit(LIMITED), self.calls.limit))
         self._inspector.execute(triggers())
 
     def bookings(self) -> list[str]:
@@ -171,6 +177,11 @@ class World:
         self.trace.note("call", self.loop.current.name, key)
         if remaining <= 0:
             self.trace.violated("S27", f"the call of {key} began past its complete-by")
+
+    def running(self, agent: str, key: str, complete_by: float) -> AbstractContextManager[None]:
+        """A call of the process that acts runs for as long as the block."""
+        caller = self.processes.get(self.loop.current.name.partition(".")[0])
+        return self.calls.running(agent, key, complete_by, caller)
 
     def acted(self, key: str, number: int) -> None:
         """A step of a program is about to act under that key."""
