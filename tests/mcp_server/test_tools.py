@@ -4,7 +4,7 @@ import pytest
 
 from stepward import Client, TaskHandle
 from stepward.http.access.permissions import Permission
-from stepward.mcp_server.tool_choice import ACTS, READS, offered
+from stepward.mcp_server.tools import ACTS, READS, offered
 from stepward.model.states import TaskState
 from stepward.payload import readable
 

@@ -9,7 +9,7 @@ import httpx
 from msgspec import Struct
 
 from stepward.errors import Refused, StepwardError, StoreUnavailable
-from stepward.mcp_server.operations import ApiRequest
+from stepward.mcp_server.tool_schemas import ApiRequest
 
 API = "/api/v1"
 LONGEST_ANSWER = 200_000

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from stepward.errors import Refused
 from stepward.mcp_server.api_calls import ApiAnswer, answered, read
-from stepward.mcp_server.operations import ApiOperation, operations, required, unknown
-from stepward.mcp_server.tool_choice import ToolChoice, offered
+from stepward.mcp_server.tool_schemas import ApiOperation, operations, required, unknown
+from stepward.mcp_server.tools import ToolChoice, offered
 
 INSTRUCTIONS = """Operate the durable tasks of {app}: find what failed, learn why, and, where the token allows it, act.
 
