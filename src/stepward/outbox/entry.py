@@ -15,7 +15,7 @@ from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
-from stepward.model.tracing import current_traceparent, linked
+from stepward.model.tracing.submission_span import current_traceparent, linked
 from stepward.payload import check_size, decode, encode
 from stepward.payload.sealed import PayloadCodec
 from stepward.workflow.definition import Workflow

@@ -15,7 +15,7 @@ from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
 from stepward.model.messages.requests import submission_queue
-from stepward.model.tracing import current_traceparent, producing
+from stepward.model.tracing.submission_span import current_traceparent, producing
 from stepward.payload import PAYLOAD_BYTES, encode
 from stepward.store.contract import Store
 

@@ -11,7 +11,7 @@ from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
 from stepward.model.tasks.submit_options import SubmitOptions
-from stepward.model.tracing import linked
+from stepward.model.tracing.submission_span import linked
 from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
 
 

@@ -1,7 +1,7 @@
 """What the actors of a process do, as spans: of each attempt, of each task, and of each request that an Agent performs.
 
 A span is made when it has ended, from what the records hold: nothing is kept for it meanwhile but the start of an
-attempt, which a process that takes the task over reads from its row. The ids are those of ``model/tracing.py``. No
+attempt, which a process that takes the task over reads from its row. The ids are those of ``model/tracing/span_ids.py``. No
 payload and no message of an error is in a span.
 """
 
@@ -16,7 +16,8 @@ from stepward.model.messages.requests import Outcome, Request
 from stepward.model.records import Task
 from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.attributes import decoded
-from stepward.model.tracing import TRACEPARENT, W3C, attempt_span_id, task_span_id, trace_id
+from stepward.model.tracing.span_ids import W3C, attempt_span_id, task_span_id, trace_id
+from stepward.model.tracing.submission_span import TRACEPARENT
 from stepward.payload import readable
 from stepward.store.contract import TaskMove
 from stepward.telemetry.traces.spans import OtlpKind, SpanIds, SpanPeriod, SpanWriter
