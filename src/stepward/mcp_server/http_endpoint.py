@@ -21,7 +21,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal, SignIn
 from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.problems import HttpRefusal
-from stepward.mcp_server.operations import ApiOperation
+from stepward.mcp_server.tool_schemas import ApiOperation
 
 PATH = "/mcp"
 MESSAGE_BYTES = 1024 * 1024 + 64 * 1024

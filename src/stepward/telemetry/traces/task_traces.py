@@ -1,8 +1,8 @@
 """What the actors of a process do, as spans: of each attempt, of each task, and of each request that an Agent performs.
 
 A span is made when it has ended, from what the records hold: nothing is kept for it meanwhile but the start of an
-attempt, which a process that takes the task over reads from its row. The ids are those of ``model/tracing/span_ids.py``. No
-payload and no message of an error is in a span.
+attempt, which a process that takes the task over reads from its row. The ids are those of
+``model/tracing/span_ids.py``. No payload and no message of an error is in a span.
 """
 
 from __future__ import annotations
