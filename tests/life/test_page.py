@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward.model.tracing.span_ids import API
+from stepward.model.tracing.submission_span import API
 from tests.life.paths import PATHS
 from tests.life.trace import PACKAGE, Trace
 from tests.scheduler.world import World

@@ -27,8 +27,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.submit_options import SubmitOptions
-from stepward.model.tracing.span_ids import API
-from stepward.model.tracing.submission_span import UNTRACED, producing
+from stepward.model.tracing.submission_span import API, UNTRACED, producing
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount, Transaction

@@ -25,8 +25,7 @@ from stepward.model import failures
 from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
-from stepward.model.tracing.span_ids import API
-from stepward.model.tracing.submission_span import lead_to
+from stepward.model.tracing.submission_span import API, lead_to
 from stepward.payload import decode, encode
 from stepward.store.contract import Directive, Doubt, Later, Store, Submitted
 from stepward.workflow.definition import Workflow

@@ -12,7 +12,7 @@ from stepward.errors import StepwardError
 from stepward.model.messages.requests import Request, traceparent
 from stepward.model.messages.tokens import Sign
 from stepward.model.tracing.attempt_span import enter_attempt
-from stepward.model.tracing.span_ids import API
+from stepward.model.tracing.submission_span import API
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048

@@ -20,8 +20,7 @@ from stepward.events import Hints
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
-from stepward.model.tracing.span_ids import API
-from stepward.model.tracing.submission_span import current_traceparent, linked
+from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

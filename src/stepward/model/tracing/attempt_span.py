@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from stepward.model.tracing.span_ids import API, SAMPLED, W3C
+from stepward.model.tracing.span_ids import SAMPLED, W3C
+from stepward.model.tracing.submission_span import API
 
 
 def enter_attempt(traceparent: str) -> None:

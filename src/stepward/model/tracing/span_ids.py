@@ -12,8 +12,6 @@ from zlib import crc32
 
 W3C = re.compile(r"00-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<span>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})")
 SAMPLED = 1
-API = "opentelemetry.trace"
-"""The module that an application has imported if it traces; where it has not, submissions ask nothing of this one."""
 UID_LENGTH = 36
 packed = Layout(">IHH").pack
 """Packs the 8 bytes of a span id."""

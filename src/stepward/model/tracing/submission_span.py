@@ -9,8 +9,10 @@ from itertools import islice
 from typing import Any
 
 from stepward.model.tasks.attributes import MOST_ATTRIBUTES, AttributeValue
-from stepward.model.tracing.span_ids import API, SAMPLED, W3C, task_span_id, trace_id
+from stepward.model.tracing.span_ids import SAMPLED, W3C, task_span_id, trace_id
 
+API = "opentelemetry.trace"
+"""The module that an application has imported if it traces; where it has not, submissions ask nothing of this one."""
 TRACEPARENT = "traceparent"
 """The attribute of a task, and of a message, that holds the span of its submission."""
 TRACER = "stepward"
