@@ -39,7 +39,7 @@ def finished_and_nobody_told(stack: ExitStack) -> None:
     async def untold(connection: Any, task: Any, completion: Any, now: float) -> None:
         return
 
-    put(stack, completions, "_tell_owner", untold)
+    put(stack, completions, "_post_to_owner", untold)
 
 
 @bug

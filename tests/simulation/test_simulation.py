@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simulation.__main__ import Summary, main, results
-from simulation.planted_bugs.bugs import BUGS
+from simulation.planted_bugs.bugs import BUGS, planted
 from simulation.reduction import CALM
 from simulation.run import run_seed
 from stepward.scheduler.tasks.advance import Advance
@@ -109,6 +109,12 @@ def test_a_run_without_faults_or_without_success_is_void() -> None:
     summary.add(run_seed(4))
     summary.processed = 0
     assert summary.void is not None
+
+
+@pytest.mark.parametrize("bug", sorted(BUGS))
+def test_what_a_bug_is_planted_into_is_there(bug: str) -> None:
+    with planted(bug):
+        pass
 
 
 @pytest.mark.parametrize("bug", SOME)

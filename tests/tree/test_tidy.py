@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "stepward"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "stepward"
+FOLDERS = ("src", "simulation", "torture", "benchmarks", "showcase", "servers", "mutants", "deploy", "examples")
+MODULES = 14
+"""Most modules of a folder, besides ``__init__`` and ``__main__``: its listing is read at a glance."""
+LARGER = {"examples/shop/storefront": 20}
+"""Folders beyond that, which may only get smaller: a page and its parts each. Suites of tests are not among them."""
 FILE_LINES = 300
 FUNCTION_LINES = 50
 ENGINES = re.compile(r"\b(sqlite|postgres|nats|rabbitmq)\b")
@@ -22,6 +28,12 @@ Imports = Mapping[str, set[str]]
 def long_files(sources: Sources) -> dict[str, int]:
     lines = {name: text.count("\n") for name, text in sources.items()}
     return {name: count for name, count in lines.items() if count > FILE_LINES}
+
+
+def full_folders(files: Iterable[str]) -> dict[str, int]:
+    """Folders with more modules than may be, by the paths of all modules."""
+    counts = Counter(str(Path(file).parent) for file in files if Path(file).stem not in {"__init__", "__main__"})
+    return {folder: count for folder, count in sorted(counts.items()) if count > LARGER.get(folder, MODULES)}
 
 
 def long_functions(sources: Sources) -> dict[str, int]:
@@ -98,6 +110,12 @@ def test_files_are_within_their_bound() -> None:
     assert long_files(_ours()) == {}, SHRINK
 
 
+def test_folders_are_within_their_bound() -> None:
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")] + list((ROOT / "tests").glob("*.py"))
+    files = [path.relative_to(ROOT).as_posix() for path in paths]
+    assert full_folders(files) == {}, "group by subject what has grown"
+
+
 def test_functions_are_within_their_bound() -> None:
     assert long_functions(_ours()) == {}, SHRINK
 
@@ -113,6 +131,9 @@ def test_no_modules_import_each_other() -> None:
 def test_sources_beyond_the_bounds_are_found() -> None:
     long = {"a.py": "def f():\n" + "    x = 1\n" * FILE_LINES}
     assert (long_files(long), long_functions(long)) == ({"a.py": 301}, {"a.py f": 301})
+    many = [f"x/{number}.py" for number in range(MODULES)]
+    assert full_folders([*many, "x/__init__.py"]) == {}
+    assert full_folders([*many, "x/more.py"]) == {"x": MODULES + 1}
     both = "class A: ...\nPair = tuple[int, int]\n"
     assert named_twice({"x/a.py": both, "y/a.py": both}) == {"A", "Pair"}
     assert named_twice({"sqlite/a.py": both, "postgres/a.py": both}) == set()
