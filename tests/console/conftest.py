@@ -27,6 +27,8 @@ class Bank:
     def __init__(self) -> None:
         self.is_mended = False
         self.is_held = False
+        self.running = 0
+        """Calls that have begun and not ended."""
         self.answers = asyncio.Event()
 
 
@@ -35,8 +37,12 @@ bank = Bank()
 
 @payment.operation(complete_by="60s")
 async def charge(card: str) -> str:
-    if bank.is_held:
-        await bank.answers.wait()
+    bank.running += 1
+    try:
+        if bank.is_held:
+            await bank.answers.wait()
+    finally:
+        bank.running -= 1
     if card == "good" or bank.is_mended:
         return "charged secret-4711"
     raise Unrecoverable(f"card {card} was refused")

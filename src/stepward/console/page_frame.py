@@ -68,6 +68,8 @@ DONE = {
     "test_sink": "The leading Supervisor sends the test; the row of the sink shows its answer.",
     "suspend_agent": "Suspended: what is under way ends by itself, and steps wait with no failure counted.",
     "resume_agent": "Resumed: the Agent is asked again, a little more each moment.",
+    "set_limit": "Set: every process follows within a second, and calls that run are not broken off.",
+    "reset_limit": "Reset: the limit that the code declares holds again.",
     "put_back": "Put back into their queues, as new messages.",
     "discard": "Discarded for good.",
     "pause_schedule": "Paused: times that pass meanwhile are skipped.",

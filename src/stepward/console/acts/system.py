@@ -5,31 +5,44 @@ from __future__ import annotations
 from litestar import post
 from litestar.response import Redirect
 
-from stepward.client import session_of
+from stepward.client import Client, session_of
 from stepward.console.acts.form import STALE, SentForm, sent_form
-from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
+from stepward.console.pages.lists import agent_version
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
+from stepward.model.limits.flow_limit import agent_limit
+
+AGENT_ACTS = {"suspend": "suspend_agent", "set_limit": "set_limit", "reset_limit": "reset_limit"}
+"""By the verb of a form on an Agent: the word of the message that follows."""
 
 
 @post("/agents/act", permission=Permission.OPERATE)
 async def agent_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
-    """Suspend or resume an Agent."""
+    """Suspend or resume an Agent, or set or reset its limit."""
     form = await sent_form(request, console.guard, client.principal)
-    name, unscoped = form.text("name"), client.unscoped
+    name, verb, unscoped = form.text("name"), form.text("verb"), client.unscoped
+    limits = {limit.name: limit for limit in await unscoped.limits()}
     found = [
-        listed_version([agent.state, agent.suspended_at]) for agent in await unscoped.agents() if agent.name == name
+        agent_version(agent, limits.get(agent_limit(name))) for agent in await unscoped.agents() if agent.name == name
     ]
     form.check_version(found[0] if found else "")
-    is_suspension = form.text("verb") == "suspend"
-    act = unscoped.suspend_agent(name, form.optional("note")) if is_suspension else unscoped.resume_agent(name)
-    if not await act:
+    if not await _agent_act(unscoped, name, verb, form):
         raise HttpRefusal(409, f"Agent {name[:100]}: {STALE}")
-    return _back(request, "/agents", "suspend_agent" if is_suspension else "resume_agent")
+    return _back(request, "/agents", AGENT_ACTS.get(verb, "resume_agent"))
+
+
+async def _agent_act(client: Client, name: str, verb: str, form: SentForm) -> bool:
+    """Carries out the act; False where there is nothing to do any more. Raises InvalidArguments for no number."""
+    if verb == "set_limit":
+        await client.set_limit(agent_limit(name), form.number("concurrency"), note=form.optional("note"))
+        return True
+    if verb == "reset_limit":
+        return await client.reset_limit(agent_limit(name))
+    return await (client.suspend_agent(name, form.optional("note")) if verb == "suspend" else client.resume_agent(name))
 
 
 @post("/alerts/act", permission=Permission.ACT)

@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import get
 
-from stepward.client import session_of
+from stepward.client import AgentStatus, LimitStatus, session_of
 from stepward.client.agents import AgentState, is_apart, is_silent
 from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
@@ -15,6 +15,7 @@ from stepward.console.pages.overview import agent_tone
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.model.alerts.alert_routing import TEST_KIND, severity_of
+from stepward.model.limits.flow_limit import agent_limit
 from stepward.model.records import Role
 from stepward.views.agents import state_of
 from stepward.views.alert_kinds import PAGES, meaning_of
@@ -30,9 +31,11 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
     instances = [
         instance for instance in await client.unscoped.instances() if instance.alive and instance.role is Role.AGENT
     ]
+    limits = {limit.name: limit for limit in await client.unscoped.limits()}
     rows = [
         {
             "agent": agent,
+            "limit": (limit := limits.get(agent_limit(agent.name))),
             "said": state_of(agent, now),
             "tone": agent_tone(agent),
             "can_suspend": agent.state is not AgentState.SUSPENDED,
@@ -43,11 +46,16 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
                 for health in instance.health
                 if health.agent == agent.name and agent.name in instance.serves
             ],
-            "version": listed_version([agent.state, agent.suspended_at]),
+            "version": agent_version(agent, limit),
         }
         for agent in found
     ]
     return await console.page(request, client, "agents.html", {"rows": rows})
+
+
+def agent_version(agent: AgentStatus, limit: LimitStatus | None) -> str:
+    """The version of what a form on an Agent was decided on."""
+    return listed_version([agent.state, agent.suspended_at, limit and limit.concurrency, limit and limit.set_at])
 
 
 @get("/alerts", permission=Permission.READ)
