@@ -17,7 +17,7 @@ from examples.shop.node import NodeMissing
 from examples.shop.processes.stage import stage_of
 from servers.keeper.process import ProcessDied
 from servers.keeper.programs import ProgramMissing, check_programs
-from showcase.aftermath import keep
+from showcase.aftermath import keep, pages
 from showcase.front_door import FormRefused
 from showcase.plots import Plot, plot_of
 from showcase.proof import Finding
@@ -78,7 +78,8 @@ async def _demo(plot: Plot) -> int:
     code = _conclude(teller, findings)
     if kept is not None:
         command = f".venv/bin/stepward console {kept}"
-        teller.console.print(f"Look at what happened, in a browser:\n  {command}", soft_wrap=True)
+        places = "\n".join(f"  {url:40}{what}" for url, what in pages())
+        teller.console.print(f"Look at what happened, in a browser:\n  {command}\n{places}", soft_wrap=True)
     return code
 
 

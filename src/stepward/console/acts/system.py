@@ -17,7 +17,7 @@ from stepward.http.problems import HttpRefusal
 from stepward.model.limits.flow_limit import agent_limit
 
 AGENT_ACTS = {"suspend": "suspend_agent", "set_limit": "set_limit", "reset_limit": "reset_limit"}
-"""By the verb of a form on an Agent: the word of the message that follows."""
+"""By the verb of a form on an Agent: the key of the message that the next page shows."""
 
 
 @post("/agents/act", permission=Permission.OPERATE)
