@@ -21,6 +21,8 @@ from torture.faults.snapshots import Snapshot
 from torture.servers.cluster import SCHEMA, PostgresPair
 
 T = TypeVar("T", bound=Struct)
+MINUTE = 60.0
+"""From one nominal time of the schedule to the next."""
 
 
 class RecordedTask(Struct):
@@ -148,6 +150,14 @@ STOLEN_STEPS = f"""
 select task || '/' || run || '/' || key from {SCHEMA}.step where convert_from(output, 'UTF8') like '%{STOLEN}%'
 """
 NEXT_AT = f"select next_at from {SCHEMA}.schedule"
+FIRST_AT = f"""
+select next_at - {MINUTE} * (select count(*) from {SCHEMA}.task where workflow = 'tick') from {SCHEMA}.schedule
+"""
+
+
+async def first_nominal(cluster: PostgresPair) -> float:
+    """The first nominal time of the schedule, whose tasks may have begun already."""
+    return float((await cluster.rows(FIRST_AT))[0][0])
 
 
 async def next_nominal(cluster: PostgresPair) -> float:

@@ -15,7 +15,7 @@ from stepward import Client, Queues
 from torture.application.application import NAME, SCHEDULE
 from torture.application.keeper import ProcessKeeper
 from torture.application.load import Load
-from torture.books import Records, gather, next_nominal
+from torture.books import Records, first_nominal, gather
 from torture.faults.migrations import standing
 from torture.faults.schema_versions import VARIABLE, Known
 from torture.faults.witness import Witness
@@ -90,7 +90,7 @@ class Side:
             queues = await stack.enter_async_context(Queues(posts, app=NAME))
         chance = random.Random(f"{place.seed}/load")
         self.load = Load(self._client, queues, chance, pace=place.pace, named=place.prefix)
-        self._first = await next_nominal(place.cluster)
+        self._first = await first_nominal(place.cluster)
         self._watching = [asyncio.create_task(work) for work in (self._look(), self.load.read())]
         return self.load
 

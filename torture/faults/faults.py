@@ -18,6 +18,8 @@ HOLD_SECONDS = (2.0, 5.0)
 WORK_SECONDS = 3.0
 """How long a victim is looked for that works."""
 LOOK_SECONDS = 0.1
+MISSING_SHARE = 0.2
+"""How often a kind is drawn of which none was delivered yet, whatever it weighs."""
 WEIGHTS = {
     **{"kill scheduler": 6, "kill agent": 5, "kill supervisor": 3, "kill submission": 3},
     **{"pause scheduler": 5, "pause agent": 4, "pause supervisor": 3, "pause submission": 2},
@@ -72,7 +74,8 @@ class TortureFaults:
         return [name for name in self.weights if not self.delivered[name]]
 
     async def run(self, seconds: float) -> None:
-        """Strike for so long, at times two at once: every kind once, then as often as each weighs."""
+        """Strike for so long, at times two at once: every kind once, then as often as each weighs, and those again of
+        which none was delivered."""
         kinds = sorted(self.weights)
         first = self._chance.sample(kinds, len(kinds))
         try:
@@ -81,6 +84,8 @@ class TortureFaults:
                     names = self._chance.sample(kinds, k=2, counts=[self.weights[name] for name in kinds])
                     if first:
                         names = [first.pop()]
+                    elif self.missing and self._chance.random() < MISSING_SHARE:
+                        names = [self._chance.choice(self.missing)]
                     elif self._chance.random() < 0.7 or ON_SERVERS.issuperset(names):
                         names = names[:1]
                     self._striking = asyncio.gather(*(self.strike(name) for name in names))

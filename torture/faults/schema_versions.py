@@ -2,7 +2,7 @@
 
 A file says it, as it stood when the process began: those of the version before go on, and each that comes after them
 knows the next one. What follows the product's newest version is one of its migrations once more, with a column of its
-own.
+own; those of the product's own come first that only make indexes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ VARIABLE = "TORTURE_SCHEMA"
 """Names the file."""
 OURS = tuple(versions.migrations())
 NEWEST = len(OURS)
-BEFORE = NEWEST - 1
-"""Where a store begins that is to be migrated."""
+BEFORE = max(number for number, text in OURS if "create table" in text or "add column" in text)
+"""Where a store begins that is to be migrated: with all tables and columns that this program uses."""
 REPEATED = dict(OURS)[7]
 """A migration that can be done again, as its indexes replace those before, on tables that all work needs. It has parts
 beside transactions and in them."""

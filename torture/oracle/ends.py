@@ -10,9 +10,8 @@ from stepward.model.states import TaskState
 from stepward.supervisor.early_warnings.words import KINDS as EARLY_WARNINGS
 from torture.application.application import SCHEDULE
 from torture.application.task_kinds import KINDS
-from torture.books import Records
+from torture.books import MINUTE, Records
 
-MINUTE = 60.0
 TAKEN_BACK = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 """Kinds of tasks in which the report of an effect may come so late that only a person can decide whether its undo
 came before."""
