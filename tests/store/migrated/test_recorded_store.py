@@ -14,7 +14,7 @@ from tests.scheduler.world import World
 from tests.store.migrated import shop
 from tests.store.places import execute
 
-RECORDED = Path(__file__).with_name("46f8f8d.sql")
+RECORDED = Path(__file__).with_name("46f8f8d.sqlite.sql")
 
 pytestmark = pytest.mark.by_migrations
 
