@@ -26,7 +26,8 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs pictures bench check simulate short-simulation shrink torture limits mutants lock release audit clean
+.PHONY: help demo shop test faults programs docs pictures bench check style types simulate style-and-simulation shrink torture limits \
+	mutants lock release audit clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -38,14 +39,15 @@ shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C
 	@$(RUN) -m examples.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
-# The checks and the simulation keep one core each.
-test: .venv/ready.stamp programs ## run every check, a short simulation, and every test that is not among the faults (real servers last)
-	@$(MAKE) --no-print-directory -j 2 --output-sync check short-simulation
+# Types take as long as all other checks and the simulation together: each half keeps a core.
+test: ## run every check, a short simulation, and every test that is not among the faults (real servers last)
+	@$(MAKE) --no-print-directory -j 2 .venv/ready.stamp programs
+	@$(MAKE) --no-print-directory -j 2 --output-sync types style-and-simulation
 	@$(RUN) -m pytest -m "not servers and not faults" -n logical --dist worksteal $(BOUNDED)
 	@$(RUN) -m pytest -m "servers and not faults" -n $(WAITERS) --dist loadgroup $(BOUNDED)
 
 # The tests simulate the 18 seeds before these.
-short-simulation: .venv/ready.stamp
+style-and-simulation: style
 	@$(RUN) -m simulation --seeds 40 --from 18
 
 faults: .venv/ready.stamp programs ## run the tests that take long: deaths everywhere, real brokers that are hurt, the example over them
@@ -64,12 +66,16 @@ pictures: .venv/ready.stamp ## take the pictures of the console in docs/images/c
 bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
 	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
 
-check: .venv/ready.stamp ## format, lint, types, import contracts, whether the mutants fit the code
+check: style types ## format, lint, types, import contracts, whether the mutants fit the code
+
+style: .venv/ready.stamp
 	@.venv/bin/ruff format --check --quiet
 	@.venv/bin/ruff check --quiet
-	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@$(RUN) -m pytest -q -n 0 tests/mutants/test_catalogue.py
+
+types: .venv/ready.stamp
+	@.venv/bin/mypy
 
 simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds from FROM=0 on
 	@$(RUN) -m simulation --corpus tests/simulation/corpus --seeds $(SEEDS) --from $(FROM)
@@ -111,12 +117,13 @@ clean: ## remove what was built, .venv included
 	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find src tests servers examples showcase benchmarks simulation torture mutants -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# A new lock makes a new environment; a changed pyproject.toml only installs the package again.
+# A new lock makes a new environment; a changed pyproject.toml only installs the package again. A third of pip's time went
+# into compiling modules of which a quarter is ever imported.
 .venv/packages.stamp: requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Stepward needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@echo "Setting up .venv"
 	@$(PYTHON) -m venv --clear .venv
-	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --no-compile --require-hashes -r requirements/dev.txt
 	@touch $@
 
 .venv/ready.stamp: .venv/packages.stamp pyproject.toml
