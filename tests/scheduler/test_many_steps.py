@@ -11,7 +11,7 @@ from stepward import App, Supervision, TaskUndone, step, wait_for, workflow
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, refuse, until
 
-FEW, MANY = 800, 8_000
+FEW, MANY = 400, 4_000
 TIMES = 40
 """How much more ten times as many may cost; what grows with the square costs a hundred times as much."""
 ROUNDS = 3
