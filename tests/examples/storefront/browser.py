@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright
+from playwright.async_api import BrowserContext, ConsoleMessage, Page, async_playwright, expect
 
 from tests.programs import program
 
@@ -23,7 +23,10 @@ ARGUMENTS = [
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SMALL_PHONE = {"width": 320, "height": 640}
-LONGEST_WAIT = 15_000
+LONGEST_WAIT = 30_000
+"""Milliseconds: a bound, not a wait, as a busy machine is slow."""
+
+expect.set_options(timeout=LONGEST_WAIT)
 
 
 @asynccontextmanager
@@ -54,11 +57,17 @@ async def fill_checkout(page: Page, *, name: str = "Ada", address: str = "Harbou
     await page.get_by_label("Where the parcel goes").fill(address)
 
 
+async def add_to_basket(page: Page, button: str = "Add to basket") -> None:
+    """Press the button and wait for the basket: another page that is opened before it cuts the request off."""
+    async with page.expect_navigation(url="**/basket"):
+        await page.get_by_role("button", name=button).click()
+
+
 async def buy(page: Page, product: str = "teapot", quantity: int = 2) -> str:
     """Order a product as a customer would; the order's id."""
     await page.goto(f"/products/{product}")
     await page.get_by_label("How many?").fill(str(quantity))
-    await page.get_by_role("button", name="Add to basket").click()
+    await add_to_basket(page)
     await fill_checkout(page)
     await page.get_by_role("button", name="Order and pay").click()
     await page.wait_for_url("**/orders/order-*")

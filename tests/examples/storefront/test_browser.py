@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from examples.shop.storefront import following
 from examples.shop.storefront.storefront import Storefront
 from stepward.errors import TransportError
-from tests.examples.storefront.browser import PHONE, browsing, buy, enter, fill_checkout, tab_to
+from tests.examples.storefront.browser import PHONE, add_to_basket, browsing, buy, enter, fill_checkout, tab_to
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, STARTED, FakeDoor, step, task
 from tests.examples.storefront.site import Site
 
@@ -26,7 +26,7 @@ async def test_browse_order_and_watch_it_reach_delivered(site: Site, door: FakeD
         await page.goto("/")
         await page.get_by_role("link", name="Copper kettle").click()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Copper kettle")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await page.get_by_label("Quantity of Copper kettle").fill("3")
         await page.get_by_role("button", name="Update quantities").click()
         await expect(page.locator(".sum strong")).to_have_text("€205.50")
@@ -142,7 +142,7 @@ async def test_errors_stand_beside_their_fields_and_nothing_typed_is_lost(site: 
     async with browsing(site.url, viewport=PHONE) as context:
         page = await context.new_page()
         await page.goto("/")
-        await page.get_by_role("button", name="Add Stoneware teapot to the basket").click()
+        await add_to_basket(page, "Add Stoneware teapot to the basket")
         await fill_checkout(page, name="", address="Harbour Street 5")
         await page.get_by_text("See to it personally").click()
         await page.get_by_role("button", name="Order and pay").click()
@@ -164,7 +164,7 @@ async def test_a_form_that_is_sent_twice_makes_one_order(site: Site, door: FakeD
     async with browsing(site.url) as context:
         page = await context.new_page()
         await page.goto("/products/teapot")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await fill_checkout(page)
         await page.get_by_role("button", name="Order and pay").dblclick()
         await page.wait_for_url("**/orders/order-*")
@@ -183,7 +183,7 @@ async def test_an_order_that_could_not_be_posted_can_be_sent_again(site: Site, d
     async with browsing(site.url) as context:
         page = await context.new_page()
         await page.goto("/products/teapot")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await fill_checkout(page)
         door.error = TransportError("queue")
         await page.get_by_role("button", name="Order and pay").click()

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from examples.shop.storefront.storefront import Storefront
-from tests.examples.storefront.browser import DESKTOP, PHONE, SMALL_PHONE, browsing, buy
+from tests.examples.storefront.browser import DESKTOP, PHONE, SMALL_PHONE, add_to_basket, browsing, buy
 from tests.examples.storefront.customers import heard
 from tests.examples.storefront.fakes import ALL_WELL, DECLINED, RECEIVED, FakeDoor, step, task
 from tests.examples.storefront.site import Site
@@ -95,8 +95,7 @@ async def see_the_basket_and_the_checkout(page: Page) -> None:
         await expect(page.get_by_text("A whole number")).to_be_visible()
         await look(page)
         await page.get_by_label("How many?").fill("500")
-        await page.get_by_role("button", name="Add to basket").click()
-    await page.wait_for_url("**/basket")
+        await add_to_basket(page)
     await look(page)
     await page.get_by_label("Quantity of Stoneware teapot").fill("501")
     await page.get_by_role("button", name="Update quantities").click()

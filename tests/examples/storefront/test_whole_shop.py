@@ -11,7 +11,7 @@ from playwright.async_api import expect
 
 from examples.shop.processes.premises import Premises
 from servers.keeper.process import Process
-from tests.examples.storefront.browser import browsing, buy, fill_checkout
+from tests.examples.storefront.browser import add_to_basket, browsing, buy, fill_checkout
 
 pytestmark = [pytest.mark.servers, pytest.mark.faults, pytest.mark.asyncio(loop_scope="module")]
 
@@ -66,7 +66,7 @@ async def test_payment_is_down_and_comes_back(shop: Shop) -> None:
     async with browsing(shop.storefront.url) as context:
         page = await context.new_page()
         await page.goto("/products/teapot")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await fill_checkout(page)
         await page.get_by_text("Wait patiently").click()
         await page.get_by_role("button", name="Order and pay").click()
@@ -97,7 +97,7 @@ async def test_the_page_outlives_the_storefront(shop: Shop) -> None:
     async with browsing(shop.storefront.url) as context:
         page = await context.new_page()
         await page.goto("/products/teapot")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await fill_checkout(page)
         await page.get_by_text("Wait patiently").click()
         await page.get_by_role("button", name="Order and pay").click()
@@ -112,7 +112,7 @@ async def test_the_order_that_has_no_address(shop: Shop) -> None:
     async with browsing(shop.storefront.url) as context:
         page = await context.new_page()
         await page.goto("/products/cups")
-        await page.get_by_role("button", name="Add to basket").click()
+        await add_to_basket(page)
         await fill_checkout(page, address="")
         await page.get_by_role("button", name="Order and pay").click()
         await page.get_by_label("I have no address.").check()
