@@ -200,3 +200,12 @@ async def test_in_a_folder_of_all_users_another_users_file_is_refused(file: Path
 async def test_a_pipe_is_refused_and_not_waited_for(file: Path) -> None:
     os.mkfifo(file)
     assert "expected a plain file, found a pipe or a device; name another file" in str(await refusal(sqlite(file)))
+
+
+async def test_a_closed_store_is_one_file_also_after_it_was_read_beside_the_loop(tmp_path: Path) -> None:
+    """A copy of the file of a stopped application is complete."""
+    store = SqliteStore(str(tmp_path / "store.db"), app="shop", environment=environment())
+    await store.open()
+    await store.operators.changes(None)
+    await store.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["store.db"]

@@ -143,8 +143,8 @@ class Database:
         return self._second is not None and self._second.break_off()
 
     def close(self) -> None:
-        """Let go of every connection."""
-        for connection in (self._second, self.connection, self._reader):
+        """Let go of every connection; the last one writes the log into the file, which one that only reads may not."""
+        for connection in (self._reader, self._second, self.connection):
             if connection is not None:
                 connection.close()
         self._second = self.connection = self._reader = None
