@@ -106,6 +106,7 @@ INSTANCE = {
     "capacity",
     "health",
     "demand",
+    "waits",
     "digests",
 }
 AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details", "task_id"}

@@ -159,7 +159,7 @@ def test_the_place_of_a_bug_is_the_applications_own_line(broken: Callable[[], An
 
     error = Play(buggy).error
     assert error["at"].startswith("test_engine_steps.py:")
-    assert "decoder.py" in error["traceback"] or "payload.py" in error["traceback"]
+    assert "decoder.py" in error["traceback"] or "encoding.py" in error["traceback"]
 
 
 def test_a_coroutine_that_is_returned_is_reported_as_a_forgotten_await() -> None:
