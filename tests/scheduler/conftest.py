@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.scheduler.approvals import Approvals
 from tests.scheduler.world import Service, World
 from tests.virtual import VirtualLoop
 
@@ -26,3 +27,8 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 @pytest.fixture
 def service() -> Service:
     return Service()
+
+
+@pytest.fixture
+def approvals() -> Approvals:
+    return Approvals()

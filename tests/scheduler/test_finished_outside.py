@@ -3,81 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from stepward import (
     Agent,
-    CompletionRefused,
-    Retry,
     StepFailed,
     Supervision,
     Unrecoverable,
     current_step,
     workflow,
 )
-from stepward.errors import StepwardError, TransportError
-from stepward.model.messages.requests import Outcome, Reply, Request
-from stepward.model.messages.tokens import signer
-from stepward.model.states import StepKind, StepState, TaskState
+from stepward.errors import TransportError
+from stepward.model.messages.requests import Outcome, Reply
+from stepward.model.states import StepState, TaskState
+from tests.scheduler.approvals import MINUTE, Approvals, approved, refusal
 from tests.scheduler.world import Service, World, in_state, states, until
-
-MINUTE = 60.0
-
-
-class Approvals:
-    """An Agent whose steps are finished from outside; ``tokens`` are those that it handed out, in order."""
-
-    def __init__(self, complete_by: str = "1h") -> None:
-        self.agent = Agent("approvals", retry=Retry(attempts=1))
-        self.tokens: list[str] = []
-        self.undone: list[Any] = []
-        self.undo_later = False
-
-        @self.agent.operation(complete_by=complete_by)
-        async def ask(order: str) -> bool:
-            self.tokens.append(current_step().completion_token)
-            current_step().finish_later()
-
-        @ask.undo
-        async def withdraw(answer: bool | None, order: str) -> None:
-            self.undone.append(answer)
-            if self.undo_later:
-                self.tokens.append(current_step().completion_token)
-                current_step().finish_later()
-
-        self.ask = ask
-
-    async def token(self, count: int = 1) -> str:
-        """The last of so many tokens, once they are out and what gave them out has ended."""
-
-        async def look() -> bool:
-            return len(self.tokens) >= count
-
-        await until(look)
-        await asyncio.sleep(0.1)
-        return self.tokens[count - 1]
-
-
-@pytest.fixture
-def approvals() -> Approvals:
-    return Approvals()
-
-
-def approved(approvals: Approvals, **policy: Any) -> Any:
-    @workflow(name="approved", supervision=Supervision(**{"then": "alert", **policy}))
-    async def body(order: str) -> str:
-        return "approved" if await approvals.ask(order) else "refused"
-
-    return body
-
-
-async def refusal(doing: Awaitable[None]) -> str:
-    with pytest.raises(CompletionRefused) as caught:
-        await doing
-    return caught.value.reason
 
 
 async def test_the_workflow_gets_what_the_completion_says(world: World, approvals: Approvals) -> None:
@@ -173,18 +115,6 @@ async def test_a_failure_reaches_the_workflow_as_a_step_that_failed(world: World
     assert await task.result(timeout="1m") == ["out of office", {"until": "monday"}]
 
 
-async def test_a_token_is_good_once(world: World, approvals: Approvals) -> None:
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    token = await approvals.token()
-    await client.complete(token, True)
-    assert await refusal(client.complete(token, False)) == "used"
-    assert await task.result(timeout="1m") == "approved"
-    assert await refusal(client.fail(token, "late")) == "used"
-    acts = [entry.act for entry in await client.audits(task.id)]
-    assert sorted(acts) == ["complete", "refused_completion", "refused_completion"]
-
-
 async def test_past_its_complete_by_the_step_is_repeated_with_a_new_token(world: World) -> None:
     approvals = Approvals(complete_by="1m")
     client = await world.start([approved(approvals, threshold=1)], [approvals.agent])
@@ -208,25 +138,6 @@ async def test_a_step_that_is_never_finished_from_outside_follows_its_policy(wor
     await in_state(task, TaskState.UNDONE, within=3 * MINUTE)
     assert approvals.undone == [None]
     assert await refusal(client.complete(token, True)) == "undone"
-
-
-async def test_who_comes_after_the_step_failed_of_its_complete_by_is_late(world: World) -> None:
-    approvals = Approvals(complete_by="1m")
-
-    @workflow(supervision=Supervision(threshold=0, then="raise"))
-    async def asked(order: str) -> str:
-        try:
-            await approvals.ask(order)
-        except StepFailed:
-            return "nobody"
-        return "somebody"
-
-    client = await world.start([asked], [approvals.agent])
-    task = await client.submit(asked, "o1")
-    token = await approvals.token()
-    assert await task.result(timeout="5m") == "nobody"
-    assert await states(task) == {"approvals.ask/1": "failed"}
-    assert await refusal(client.complete(token, True)) == "late"
 
 
 async def test_whatever_dies_the_request_is_not_made_again(world: World, approvals: Approvals) -> None:
@@ -288,32 +199,6 @@ async def test_a_completion_that_comes_before_the_operation_defers_is_recorded(w
     assert [entry.act for entry in await client.audits(task.id)] == ["complete"]
 
 
-async def test_undo_does_not_wait_for_whom_it_refuses(world: World, approvals: Approvals) -> None:
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    token = await approvals.token()
-    await task.cancel()
-    await in_state(task, TaskState.CANCELLED, within=60)
-    assert approvals.undone == [None]
-    assert await refusal(client.complete(token, True)) == "undone"
-
-
-async def test_a_completion_that_undo_overtook_is_refused(world: World, approvals: Approvals, service: Service) -> None:
-    approvals.undo_later = True
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    token = await approvals.token()
-    await task.undo()
-    undo = await approvals.token(2)
-    assert await refusal(client.complete(token, True)) == "undone"
-    # The undo itself is finished from outside; until then its task only waits.
-    await asyncio.sleep(2 * MINUTE)
-    assert await states(task) == {"approvals.ask/1": "running", "approvals.ask/1~undo": "running"}
-    await client.complete(undo)
-    await in_state(task, TaskState.UNDONE)
-    assert await states(task) == {"approvals.ask/1": "undone", "approvals.ask/1~undo": "completed"}
-
-
 async def test_undo_that_is_finished_from_outside_may_fail_for_good(world: World, approvals: Approvals) -> None:
     approvals.undo_later = True
     client = await world.start([approved(approvals)], [approvals.agent])
@@ -324,24 +209,6 @@ async def test_undo_that_is_finished_from_outside_may_fail_for_good(world: World
     await in_state(task, TaskState.ERROR)
     (alert,) = await client.alerts()
     assert alert.kind == "undo_failed"
-
-
-async def test_what_the_workflow_gave_up_is_not_finished(world: World, approvals: Approvals) -> None:
-    @workflow
-    async def impatient(order: str) -> str:
-        try:
-            async with asyncio.timeout(60):
-                await approvals.ask(order)
-        except TimeoutError:
-            return "too late"
-        return "in time"
-
-    client = await world.start([impatient], [approvals.agent])
-    task = await client.submit(impatient, "o1")
-    token = await approvals.token()
-    assert await task.result(timeout="5m") == "too late"
-    assert approvals.undone == [None]
-    assert await refusal(client.complete(token, True)) == "undone"
 
 
 async def test_two_are_waited_for_at_once_and_one_of_them_fails(world: World, approvals: Approvals) -> None:
@@ -412,92 +279,6 @@ async def test_a_result_that_a_program_without_the_code_gave_wrongly_is_correcte
     assert await task.result(timeout="1m") == "approved"
 
 
-async def test_a_result_that_is_too_large_is_refused_and_the_token_stays_good(
-    world: World, approvals: Approvals
-) -> None:
-    app = world.app([approved(approvals)], [approvals.agent], payload_bytes="1KiB")
-    await world.run(app)
-    client = await world.client(app)
-    task = await client.submit("approved", "o1")
-    token = await approvals.token()
-    with pytest.raises(StepwardError, match="expected at most 1,024 bytes"):
-        await client.complete(token, "x" * 2_000)
-    await client.complete(token, True)
-    assert await task.result(timeout="1m") == "approved"
-
-
-Change = Callable[[str], str]
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        (lambda token: token[:-9], "forged"),
-        (lambda token: token.partition(".")[0], "forged"),
-        (lambda token: f"{token.partition('.')[0]}.AAAA", "forged"),
-        (lambda token: token[:20], "unreadable"),
-        (lambda token: "", "unreadable"),
-    ],
-    ids=["cut", "unsigned", "signed otherwise", "torn", "nothing"],
-)
-async def test_a_token_that_is_not_ours_changes_nothing(
-    world: World, approvals: Approvals, changed: Change, reason: str
-) -> None:
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    token = await approvals.token()
-    before = await task.steps(), await task.status()
-    assert await refusal(client.complete(changed(token), True)) == reason
-    assert (await task.steps(), await task.status()) == before
-    acts = [(entry.act, entry.step) for entry in await client.audits(task.id)]
-    assert acts == ([("refused_completion", "approvals.ask/1")] if reason == "forged" else [])
-
-
-async def test_a_token_of_another_app_is_refused(world: World, approvals: Approvals) -> None:
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    await approvals.token()
-    request = Request(
-        task=(await task.status()).uid,
-        task_id=task.id,
-        run=1,
-        key="approvals.ask/1",
-        attempt=1,
-        agent="approvals",
-        operation="approvals.ask",
-        undo=False,
-        input=b"[]",
-        complete_by=0.0,
-        idempotency_key="",
-        undoes=None,
-        reply_to="",
-        priority=5,
-    )
-    assert await refusal(client.complete(signer("warehouse", b"w" * 32)(request), True)) == "foreign"
-    assert await refusal(client.complete(signer("shop", b"w" * 32)(request), True)) == "forged"
-    assert await states(task) == {"approvals.ask/1": "running"}
-
-
-async def test_a_workflow_cannot_finish_steps(world: World, approvals: Approvals) -> None:
-    clients: list[Any] = []
-
-    @workflow
-    async def odd(order: str) -> None:
-        await clients[0].complete("token", True)
-
-    clients.append(await world.start([odd], [approvals.agent]))
-    task = await clients[0].submit(odd, "o1")
-    await in_state(task, TaskState.ERROR)
-    assert "client.complete()" in ((await task.status()).error or {})["message"]
-
-
-async def test_the_steps_kind_is_distinguished(world: World, approvals: Approvals) -> None:
-    client = await world.start([approved(approvals)], [approvals.agent])
-    task = await client.submit("approved", "o1")
-    await approvals.token()
-    assert [step.kind for step in await task.steps()] == [StepKind.OPERATION]
-
-
 async def test_a_deferral_that_arrives_together_with_the_answer_to_its_undo_changes_nothing(world: World) -> None:
     approvals = Approvals()
     app = world.app([approved(approvals)], [approvals.agent])
@@ -545,21 +326,3 @@ async def test_a_request_that_arrived_although_its_queue_failed_does_not_leave_a
     assert len(approvals.tokens) == 1
     await client.complete(token, True)
     assert await task.result(timeout="1m") == "approved"
-
-
-async def test_a_result_of_the_wrong_type_is_refused_and_the_token_is_good_still(world: World) -> None:
-    approvals = Approvals()
-
-    @workflow
-    async def order() -> bool:
-        return await approvals.ask("1")
-
-    client = await world.start([order], [approvals.agent])
-    handle = await client.submit(order)
-    token = await approvals.token()
-    with pytest.raises(CompletionRefused, match=r"approvals\.ask.*expected bool, found") as caught:
-        await client.complete(token, "yes")
-    assert caught.value.reason == "unfit"
-    assert "refused_completion" in [audit.act for audit in await client.audits(handle.id)]
-    await client.complete(token, True)
-    assert await handle.result(timeout=30) is True
