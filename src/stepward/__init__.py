@@ -12,6 +12,7 @@ from stepward.app import App
 from stepward.client import (
     UNSET,
     AgentStatus,
+    AlertSinks,
     Batches,
     BatchPreview,
     Client,
@@ -37,6 +38,7 @@ from stepward.errors import (
     NonDeterministic,
     Refused,
     ScheduleNotFound,
+    SinkNotFound,
     StepFailed,
     StepwardError,
     StoreError,
@@ -51,6 +53,7 @@ from stepward.errors import (
     Unrecoverable,
 )
 from stepward.http.asgi import AsgiApplication
+from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.current import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
@@ -61,7 +64,15 @@ from stepward.payload.secret_values import Secret
 from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
 from stepward.store.contract import Batch, StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
-from stepward.sync import SyncBatches, SyncClient, SyncEvents, SyncQueues, SyncTaskHandle, SyncTransaction
+from stepward.sync import (
+    SyncAlertSinks,
+    SyncBatches,
+    SyncClient,
+    SyncEvents,
+    SyncQueues,
+    SyncTaskHandle,
+    SyncTransaction,
+)
 from stepward.workflow.definition import step, workflow
 from stepward.workflow.functions import (
     CurrentTask,
@@ -92,6 +103,8 @@ __all__ = [
     "AgentNotFound",
     "AgentStatus",
     "Alert",
+    "AlertReceipt",
+    "AlertSinks",
     "App",
     "AsgiApplication",
     "Audit",
@@ -125,10 +138,12 @@ __all__ = [
     "Queues",
     "Refused",
     "RepairPreview",
+    "ReportedSink",
     "Retry",
     "Schedule",
     "ScheduleNotFound",
     "Secret",
+    "SinkNotFound",
     "Stage",
     "StatusEvent",
     "StatusEvents",
@@ -141,6 +156,7 @@ __all__ = [
     "StoreUnavailable",
     "SubmitOptions",
     "Supervision",
+    "SyncAlertSinks",
     "SyncBatches",
     "SyncClient",
     "SyncEvents",

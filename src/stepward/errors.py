@@ -14,6 +14,7 @@ StepwardError
 │   ├── UnknownOperation     no Agent offers that operation
 │   ├── TaskNotFound         no task has that id
 │   ├── ScheduleNotFound     no recurring task has that name
+│   ├── SinkNotFound         the leading Supervisor reports no sink of that name
 │   ├── AgentNotFound        no Agent of that name was ever served
 │   ├── BatchNotFound        no batch has that id
 │   ├── Unacceptable         a message that no submission can accept
@@ -102,6 +103,10 @@ class TaskNotFound(Refused):
 
 class ScheduleNotFound(Refused):
     """No recurring task has that name."""
+
+
+class SinkNotFound(Refused):
+    """The leading Supervisor has no sink of alerts of that name."""
 
 
 class AgentNotFound(Refused):

@@ -18,7 +18,13 @@ from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store.contract import Completion
 
 PAGE = Path(__file__).parents[2] / "docs" / "verbs.md"
-TWINS = {"Client": "SyncClient", "TaskHandle": "SyncTaskHandle", "Queues": "SyncQueues", "Batches": "SyncBatches"}
+TWINS = {
+    "AlertSinks": "SyncAlertSinks",
+    "Batches": "SyncBatches",
+    "Client": "SyncClient",
+    "Queues": "SyncQueues",
+    "TaskHandle": "SyncTaskHandle",
+}
 RUNNING = {
     "init",
     "run",

@@ -20,6 +20,7 @@ from stepward.errors import (
     InboxFull,
     Refused,
     ScheduleNotFound,
+    SinkNotFound,
     StepwardError,
     StoreUnavailable,
     StoreUnusable,
@@ -36,6 +37,7 @@ DEBUG = "STEPWARD_DEBUG"
 CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (TaskNotFound, FAILED),
     (ScheduleNotFound, FAILED),
+    (SinkNotFound, FAILED),
     (AgentNotFound, FAILED),
     (TaskConflict, FAILED),
     (IllegalTransition, FAILED),

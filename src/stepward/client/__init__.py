@@ -1,6 +1,7 @@
 """The applications' door: submit tasks, follow them, and act on them."""
 
 from stepward.client.agents import AgentStatus
+from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import Batches
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.client import Client, client_on, session_of
@@ -21,6 +22,7 @@ from stepward.client.waiting.waiting import Endings
 __all__ = [
     "UNSET",
     "AgentStatus",
+    "AlertSinks",
     "BatchPreview",
     "Batches",
     "Client",

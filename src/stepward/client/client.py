@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from stepward.client import agent_acts, limits, schedules
 from stepward.client.agents import AgentStatus, statuses
+from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.limits import LimitStatus
@@ -169,6 +170,11 @@ class Client:
         """Acts on every task that a filter finds."""
         return Batches(self._session)
 
+    @property
+    def alert_sinks(self) -> AlertSinks:
+        """The sinks of alerts, what they took, and tests of one."""
+        return AlertSinks(self._session)
+
     async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
         """The alerts, newest first."""
         return await self._session.store.operators.alerts(limit, open_only)
@@ -243,17 +249,11 @@ class Client:
         return statuses(await operators.instances(), await operators.standings(), operators.now())
 
     async def suspend_agent(self, name: str, note: str | None = None) -> bool:
-        """Ask nothing more of that Agent: what is under way ends by itself, and steps wait, with no failure counted.
-
-        False if it is suspended already. Raises AgentNotFound.
-        """
+        """Ask nothing more of that Agent; what is under way ends. False if suspended already. Raises AgentNotFound."""
         return await agent_acts.suspend(self._session, name, note)
 
     async def resume_agent(self, name: str) -> bool:
-        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound.
-
-        A breaker that is open is closed too, if only instances in other languages are left, which cannot probe.
-        """
+        """Ask a suspended Agent again, a little more each moment; False if it is at work. Raises AgentNotFound."""
         return await agent_acts.resume(self._session, name)
 
     async def limits(self) -> list[LimitStatus]:

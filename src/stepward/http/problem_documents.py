@@ -17,6 +17,7 @@ from stepward.errors import (
     PayloadTooLarge,
     Refused,
     ScheduleNotFound,
+    SinkNotFound,
     StepwardError,
     StoreUnavailable,
     StoreUnusable,
@@ -33,6 +34,7 @@ LONGEST_DETAIL = 2_000
 STATUSES: tuple[tuple[type[StepwardError], int], ...] = (
     (TaskNotFound, 404),
     (ScheduleNotFound, 404),
+    (SinkNotFound, 404),
     (AgentNotFound, 404),
     (BatchNotFound, 404),
     (TaskConflict, 409),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
-from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for
+from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for, owed
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
@@ -66,7 +66,7 @@ class AlertDelivery:
             (alert, receipt)
             for alert in alerts
             if is_for(alert, sink.name, sink.route)
-            and (receipt := _receipt(known, alert, sink)).owed(alert) is not None
+            and owed(receipt := _receipt(known, alert, sink), alert) is not None
             and receipt.next_try <= now
         ]
         due.sort(key=lambda pair: (pair[1].tries, pair[0].number))
@@ -80,7 +80,7 @@ class AlertDelivery:
 
     async def _sent(self, sink: AlertSink, alert: Alert, receipt: AlertReceipt) -> AlertReceipt:
         """The receipt after the sink took all that it is owed of the alert, or refused."""
-        while (news := receipt.owed(alert)) is not None:
+        while (news := owed(receipt, alert)) is not None:
             try:
                 await sink.deliver(alert, news)
             except BaseException as caught:
@@ -114,12 +114,12 @@ class AlertDelivery:
     def _progress(self, alert: Alert, receipts: Receipts, tried: Collection[int]) -> AlertProgress:
         """When the alert is due again: once the first of the sinks that are owed something is."""
         receipt_of = [_receipt(receipts, alert, sink) for sink in self._sinks if is_for(alert, sink.name, sink.route)]
-        owed = [receipt.next_try for receipt in receipt_of if receipt.owed(alert) is not None]
+        tries = [receipt.next_try for receipt in receipt_of if owed(receipt, alert) is not None]
         return AlertProgress(
             number=alert.number,
             resolved_at=alert.resolved_at,
             tried=alert.number in tried,
-            next_try=min(owed, default=None),
+            next_try=min(tries, default=None),
         )
 
     def _report(self, alerts: Sequence[Alert], progress: Sequence[AlertProgress]) -> None:

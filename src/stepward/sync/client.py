@@ -34,6 +34,7 @@ from stepward.runtime.loop_thread import LoopThread
 from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount
 from stepward.store.transaction_scopes import NESTED
+from stepward.sync.alert_sinks import SyncAlertSinks
 from stepward.sync.batches import SyncBatches
 from stepward.sync.handle import SyncTaskHandle
 from stepward.sync.queues import SyncEvents
@@ -77,11 +78,7 @@ class SyncClient:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[R]:
-        """Submit a task; its handle.
-
-        Positional and keyword arguments are the workflow's. An application's own ``transaction`` is a blocking one,
-        used in this thread.
-        """
+        """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
         client = self._open_client
         options = Options(
             id=id,
@@ -235,6 +232,11 @@ class SyncClient:
     def delete(self, where: str, *, rate: float = RATE, reason: str | None = None) -> Batch:
         """Delete the ended tasks that the filter finds, by a batch."""
         return self._thread.call(self._open_client.delete(where, rate=rate, reason=reason))
+
+    @property
+    def alert_sinks(self) -> SyncAlertSinks:
+        """The sinks of alerts, what they took, and tests of one."""
+        return SyncAlertSinks(self._thread, self._open_client.alert_sinks)
 
     @property
     def batches(self) -> SyncBatches:

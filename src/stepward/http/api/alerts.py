@@ -8,7 +8,6 @@ from litestar import get, post
 from litestar.params import Body, FromPath, FromQuery
 from msgspec import Meta, Struct
 
-from stepward.client import session_of
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.reasons import Reason
@@ -68,19 +67,14 @@ async def acknowledge_alert(client: RequestClient, number: FromPath[Number], rea
 @get("/alerts/sinks", permission=Permission.READ_ALL)
 async def list_sinks(client: RequestClient) -> list[SinkResource]:
     """List the sinks of the Supervisor that leads."""
-    found = await session_of(client.unscoped).store.operators.alert_sinks()
+    found = await client.unscoped.alert_sinks.reported()
     return [resource(SinkResource, sink) for sink in found]
 
 
 @post("/alerts/sinks/{name:str}/test", permission=Permission.OPERATE, status_code=202)
 async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Reason = None) -> SinkTest:
     """Have the leading Supervisor send a test to one sink."""
-    session = session_of(client.unscoped)
-    number = await session.store.operators.test_sink(name, session.actor)
-    if number is None:
-        raise HttpRefusal(
-            404, f"sink {name[:100]}: expected one of the leading Supervisor's, found none such; list them"
-        )
+    number = await client.unscoped.alert_sinks.send_test(name)
     await client.give_reason("test", name, reason)
     return SinkTest(number)
 
@@ -88,7 +82,7 @@ async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Rea
 @get("/alerts/{number:int}/receipts", permission=Permission.READ_ALL)
 async def list_receipts(client: RequestClient, number: FromPath[Number]) -> list[ReceiptResource]:
     """List what each sink has taken of an alert, and why it refused last."""
-    found = await session_of(client.unscoped).store.operators.alert_receipts([number])
+    found = await client.unscoped.alert_sinks.receipts(number)
     return [resource(ReceiptResource, receipt) for receipt in found]
 
 

@@ -56,13 +56,14 @@ class AlertReceipt(Struct, frozen=True, kw_only=True):
     """The reason of its last refusal."""
     given_up_at: float | None = None
 
-    def owed(self, alert: Alert) -> AlertNews | None:
-        """What the sink is sent next; None if nothing is left."""
-        if self.given_up_at is not None:
-            return None
-        if self.raised_at is None:
-            return AlertNews.RAISED
-        return AlertNews.RESOLVED if alert.resolved_at is not None and self.resolved_at is None else None
+
+def owed(receipt: AlertReceipt, alert: Alert) -> AlertNews | None:
+    """The news that the sink is sent next; None if nothing is left."""
+    if receipt.given_up_at is not None:
+        return None
+    if receipt.raised_at is None:
+        return AlertNews.RAISED
+    return AlertNews.RESOLVED if alert.resolved_at is not None and receipt.resolved_at is None else None
 
 
 class AlertProgress(Struct, frozen=True, kw_only=True):

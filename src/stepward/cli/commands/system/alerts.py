@@ -10,7 +10,6 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
-from stepward.client.sink_tests import answer_to_test
 from stepward.model.alerts.alert_routing import ReportedSink
 from stepward.model.records import Alert
 from stepward.views.alerts import message_of, subject_of
@@ -65,7 +64,7 @@ async def acknowledge(client: Client, numbers: tuple[int, ...]) -> None:
 @with_client
 async def sinks(client: Client, as_json: bool) -> None:
     """List the sinks of the Supervisor that leads, and the alerts that each gets."""
-    found = await session_of(client).store.operators.alert_sinks()
+    found = await client.alert_sinks.reported()
     if as_json:
         print_json([plain(sink) for sink in found])
         return
@@ -77,22 +76,15 @@ async def sinks(client: Client, as_json: bool) -> None:
 @with_client
 async def test(client: Client, name: str) -> None:
     """Send a test to one sink, and wait for its answer; the audit records the operator."""
-    session = session_of(client)
-    number = await session.store.operators.test_sink(name, session.actor)
-    if number is None:
-        known = ", ".join(sink.name for sink in await session.store.operators.alert_sinks())
-        complain(
-            f"sink {name}: expected one of the leading Supervisor's ({known or 'none'}), found none such; name one"
-        )
-        raise Silent(FAILED)
-    receipt = await answer_to_test(session.store, number)
-    if receipt is None:
-        complain(f"sink {name}: expected a Supervisor to deliver the test, found none that did; see `stepward check`")
-    elif receipt.raised_at is None:
-        complain(f"sink {name}: expected it to take the test, found: {receipt.error}; the Supervisor tries again")
-    else:
-        click.echo(f"sink {name}: took the test (alert {number})")
+    try:
+        receipt = await client.alert_sinks.test(name)
+    except TimeoutError as error:
+        complain(str(error))
+        raise Silent(FAILED) from None
+    if receipt.raised_at is not None:
+        click.echo(f"sink {name}: took the test (alert {receipt.number})")
         return
+    complain(f"sink {name}: expected it to take the test, found: {receipt.error}; the Supervisor tries again")
     raise Silent(FAILED)
 
 

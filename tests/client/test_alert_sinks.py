@@ -1,0 +1,63 @@
+"""Tests of sinks of alerts: the leading Supervisor delivers them, and its answer is waited for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stepward import AlertSinks, App, Client, SinkNotFound
+from tests.observers.receiver import receiving
+from tests.until import until
+
+SECRET = "0123456789abcdef"
+
+
+async def ready(client: Client) -> AlertSinks:
+    """The sinks, once the leader has reported them."""
+    sinks = client.alert_sinks
+    await until(sinks.reported, bool)
+    return sinks
+
+
+async def test_a_sink_that_refuses_a_test_answers_with_its_reason(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        receiver.answer = b"HTTP/1.1 503 Service Unavailable\r\n\r\n"
+        sinks = {"ops": {"type": "webhook", "url": receiver.url, "secret": SECRET}}
+        app = App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db", alert_sinks=sinks)
+        async with app.running(), app.client() as client:
+            found = await ready(client)
+            assert [sink.name for sink in await found.reported()] == ["log", "ops"]
+            log = await found.test("log")
+            assert log.raised_at is not None and log.error is None
+            ops = await found.test("ops", timeout="20s")
+            assert ops.error is not None and ops.raised_at is None
+            assert ops.error.partition(": ")[2] == "expected an answer of 200 to 299, found 503"
+            assert [receipt.sink for receipt in await found.receipts(ops.number)] == ["ops"]
+            assert [each.act for each in await client.audits()].count("test") == 2
+
+
+async def test_a_sink_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    app = App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.running(), app.client() as client:
+        with pytest.raises(SinkNotFound, match=r"^sink pager: .* \(log\), found none such"):
+            await (await ready(client)).test("pager")
+
+
+async def test_a_test_that_no_supervisor_delivers_times_out(tmp_path: Path) -> None:
+    app = App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client:
+        async with app.running():
+            await ready(client)
+        with pytest.raises(TimeoutError, match=r"^sink log: expected a Supervisor to deliver the test within 10ms"):
+            await client.alert_sinks.test("log", timeout="10ms")
+
+
+def test_code_without_an_event_loop_tests_a_sink_too(tmp_path: Path) -> None:
+    with App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db").sync_client() as client:
+        assert client.alert_sinks.reported() == []
+        assert client.alert_sinks.receipts(1) == []
+        with pytest.raises(SinkNotFound, match="found none such"):
+            client.alert_sinks.test("log")
+        with pytest.raises(SinkNotFound, match="found none such"):
+            client.alert_sinks.send_test("log")
