@@ -48,6 +48,7 @@ class FakeStore:
         self.valid_term = 1
         self.dead: list[Instance] = []
         self.held = 0
+        self.batches: list[Batch] = []
         self.steps: list[ExpiredStep] = []
         self.tasks: list[ExpiredTask] = []
         self.unserved_kinds = 0
@@ -92,6 +93,7 @@ class FakeStore:
             unserved=self.unserved_kinds,
             alerts=len(self._due_alerts()),
             schedules=len(self._due_schedules()),
+            batches=len(self.batches),
             grace=self.grace_left > 0,
         )
 
@@ -316,7 +318,7 @@ class FakeStore:
 
     async def running_batches(self, limit: int) -> list[Batch]:
         self._call("running_batches")
-        return []
+        return self.batches
 
     async def advance_batch(self, term: int, batch: Batch) -> BatchPiece | None:
         self._call("advance_batch")

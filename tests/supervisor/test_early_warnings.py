@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.model.records import Instance, Role
-from stepward.store.contract import Standby
+from stepward.store.contract import Batch, BatchParameters, BatchVerb, Standby
 from stepward.store.contract.values.early_signs import EarlySigns, LateTask, QueueHead, WaitingTask
 from stepward.supervisor import Supervisor
 
@@ -150,3 +150,30 @@ async def test_a_new_leader_takes_over_the_open_alerts(bench: Bench) -> None:
     bench.store.signs = EarlySigns()
     await passes(bench, bench.supervisor(**OFF), 4)
     assert (len(bench.store.alerts), open_alerts(bench)) == (1, [])
+
+
+async def test_a_batch_whose_key_is_missing_is_one_alert_until_it_can_be_read(bench: Bench) -> None:
+    supervisor = bench.supervisor(**OFF)
+    locked = Batch(
+        id="b-1",
+        verb=BatchVerb.RESUBMIT,
+        filter="state = 'error'",
+        as_of=1.0,
+        parameters=BatchParameters(is_sealed=True),
+        actor="ada",
+        rate=20.0,
+        matched=2,
+        is_exact=True,
+        next_at=1.0,
+        created_at=1.0,
+    )
+    bench.store.batches = [locked]
+    await passes(bench, supervisor, 10)
+    assert open_alerts(bench) == [
+        "batch b-1: expected the leading Supervisor to have the key that its parameters are encrypted with, found it "
+        "missing; give that process the key in STEPWARD_ENCRYPTION, and restart it"
+    ]
+    assert "advance_batch" not in bench.store.calls
+    bench.store.batches = []
+    await passes(bench, supervisor, 62)
+    assert open_alerts(bench) == []

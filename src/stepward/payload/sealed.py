@@ -35,6 +35,7 @@ PLAIN_ALERTS = frozenset(
         "lease_late",
         "disk_low",
         "standby_behind",
+        "key_missing",
     }
 )
 """Kinds of alerts that quote no payload; an open one is found by its details."""

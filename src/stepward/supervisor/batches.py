@@ -24,14 +24,17 @@ class BatchRunner:
         self._failpoint = failpoint
         self.pause: float | None = None
         """Most seconds until the next pass, as batches run; None while none does."""
+        self.locked: tuple[Batch, ...] = ()
+        """Running batches whose parameters are encrypted with a key that this process lacks."""
 
     async def run(self, term: int, running: int) -> int:
         """Ask what may be asked now; how many tasks were asked."""
         self.pause = None
-        if not running:
-            return 0
-        acts = sum([await self._work(term, batch) for batch in await self._store.running_batches(MOST_AT_ONCE)])
-        self.pause = SHORTEST_PAUSE
+        batches = await self._store.running_batches(MOST_AT_ONCE) if running else []
+        self.locked = tuple(batch for batch in batches if batch.parameters.is_sealed)
+        acts = sum([await self._work(term, batch) for batch in batches if batch not in self.locked])
+        if batches:
+            self.pause = SHORTEST_PAUSE
         return acts
 
     async def _work(self, term: int, batch: Batch) -> int:

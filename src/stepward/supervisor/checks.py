@@ -8,6 +8,7 @@ from typing import Protocol
 from stepward.events import AlertSink, Observers
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
+from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.early_warnings import EarlyWarnings
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.sink_report import SinkReport
@@ -24,13 +25,17 @@ class Check(Protocol):
 
 
 def checks_of(
-    store: SupervisorStore, settings: Settings, observers: Observers, sinks: Sequence[AlertSink]
+    store: SupervisorStore,
+    settings: Settings,
+    observers: Observers,
+    sinks: Sequence[AlertSink],
+    batches: BatchRunner,
 ) -> tuple[Check, ...]:
     """All checks."""
     return (
         SinkReport(store, sinks),
         Standbys(store, settings, observers),
         MixedCode(store, observers),
-        EarlyWarnings(store, settings, observers),
+        EarlyWarnings(store, settings, observers, locked=lambda: batches.locked),
         StateHistory(store),
     )

@@ -61,7 +61,7 @@ class Supervisor:
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
-        self._checks = checks_of(store, settings, observers, sinks)
+        self._checks = checks_of(store, settings, observers, sinks, self._batches)
         self._retention = Retention(
             store,
             settings=settings,

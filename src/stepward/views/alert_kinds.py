@@ -27,6 +27,7 @@ MEANINGS = {
     "lease_late": "a process renews its lease late: its host is overloaded, or its code blocks the event loop",
     "disk_low": "the disk of the store or of the archive is nearly full: make room",
     "standby_behind": "a standby does not keep up with the primary: a failover would lose or wait for that much",
+    "key_missing": "a batch waits for a key of encryption that the leading Supervisor lacks",
     "sink_test": "an operator tests a sink",
     "internal": "one task's data broke a Scheduler's own code; the others go on",
     "change_refused": "one task's data does not fit the store; the others go on",

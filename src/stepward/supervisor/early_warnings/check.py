@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from msgspec import Struct
 
 from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
-from stepward.store.contract import SupervisorStore
+from stepward.store.contract import Batch, SupervisorStore
 from stepward.supervisor.early_warnings import disk, words
 from stepward.supervisor.early_warnings.queue_ages import QueueAges
 
@@ -31,8 +33,17 @@ class SeenSign(Struct, frozen=True):
 class EarlyWarnings:
     """Checks at intervals, while this Supervisor leads."""
 
-    def __init__(self, store: SupervisorStore, settings: Settings, observers: Observers) -> None:
+    def __init__(
+        self,
+        store: SupervisorStore,
+        settings: Settings,
+        observers: Observers,
+        *,
+        locked: Callable[[], Sequence[Batch]],
+    ) -> None:
+        """``locked`` gives the batches that wait for a key which this process lacks."""
         self._store = store
+        self._locked = locked
         self._settings = settings
         self._observers = observers
         self._ages = None if settings.warn_queue_age is None else QueueAges(settings.warn_queue_age)
@@ -63,7 +74,7 @@ class EarlyWarnings:
         if ages is not None and limit is not None:
             found += words.old_heads(ages.old_heads(signs, now), limit)
             found += words.old_tasks(ages.old_tasks(signs.waiting, now), limit)
-        return found
+        return found + words.missing_keys(self._locked())
 
     async def _found_slowly(self, now: float) -> list[Alert]:
         """The signs of disks and standbys."""

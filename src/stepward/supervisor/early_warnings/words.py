@@ -10,10 +10,10 @@ import msgspec
 
 from stepward import durations
 from stepward.model.records import Alert, Instance
-from stepward.store.contract import Standby
+from stepward.store.contract import Batch, Standby
 from stepward.store.contract.values.early_signs import LateTask, QueueHead, WaitingTask
 
-KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind")
+KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind", "key_missing")
 MOST_NAMED = 5
 """Most tasks that one message names."""
 
@@ -98,6 +98,19 @@ def behind(standbys: Sequence[Standby], most: int) -> list[Alert]:
         )
         for each in standbys
         if each.behind > most
+    ]
+
+
+def missing_keys(batches: Iterable[Batch]) -> list[Alert]:
+    """One alert for each batch that waits for a key."""
+    return [
+        _alert(
+            "key_missing",
+            f"batch {batch.id}: expected the leading Supervisor to have the key that its parameters are encrypted "
+            "with, found it missing; give that process the key in STEPWARD_ENCRYPTION, and restart it",
+            batch=batch.id,
+        )
+        for batch in batches
     ]
 
 
