@@ -19,7 +19,7 @@ from .test_served import served
 pytestmark = pytest.mark.servers
 
 MODULES = Path(__file__).parents[2] / "build/npm/node_modules"
-CLIENT = Path(__file__).parents[1] / "npm" / "client.mts"
+PROGRAMS = [Path(__file__).parents[1] / "npm" / name for name in ("client.mts", "operations.mts")]
 GENERATOR = MODULES / "openapi-typescript/bin/cli.js"
 COMPILER = MODULES / "typescript/bin/tsc"
 OPTIONS = (
@@ -51,7 +51,8 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "client"
     folder.mkdir()
     (folder / "node_modules").symlink_to(MODULES)
-    shutil.copy(CLIENT, folder)
+    for program_file in PROGRAMS:
+        shutil.copy(program_file, folder)
     (folder / "package.json").write_text('{"type": "module"}')
     return folder
 
@@ -83,3 +84,32 @@ async def test_a_generated_client_compiles_and_does_what_an_application_needs(
     (folder / "client.mts").write_text(wrong)
     said = await run(folder, str(COMPILER), *OPTIONS, "--noEmit", "client.mts", code=2)
     assert "Type 'number' is not assignable to type 'string'" in said
+
+
+async def test_a_generated_client_acts_in_bulk_keeps_schedules_and_tests_sinks(
+    app: App, client: Client, folder: Path
+) -> None:
+    token = await token_for(client, "ci", "admin", payloads=True)
+    for number in range(3):
+        await client.submit("approval", id=f"a-{number}")
+    async with served(app) as (port, _):
+        address = f"http://127.0.0.1:{port}"
+        async with httpx.AsyncClient(base_url=address, headers=bearer(token)) as web:
+            (folder / "openapi.json").write_bytes((await web.get("/api/v1/openapi.json")).content)
+        await run(folder, str(GENERATOR), "openapi.json", "-o", "api.d.ts", "--default-non-nullable", "false")
+        await run(folder, str(COMPILER), *OPTIONS, "operations.mts")
+        found = json.loads(await run(folder, "operations.mjs", address, token))
+    assert found == {
+        "counted": [3, True],
+        "refused": ["confirm", "preview"],
+        "done": [3, 0, "the campaign is over"],
+        "stopped": 409,
+        "created": [201, 422],
+        "triggered": 201,
+        "paused": 204,
+        "listed": ["hourly"],
+        "removed": [204, 404],
+        "sinks": ["log"],
+        "tested": [404, 202],
+        "receipts": ["log"],
+    }
