@@ -134,8 +134,8 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
         return None
 
     async def sample_states(self, term: int, kept_since: float) -> bool:
-        """Counts beside the transaction, which holds the whole file on SQLite."""
-        counts = await self._transactions.read_beside(state_samples.counted)
+        """Counts before the transaction, which holds the whole file on SQLite."""
+        counts = await self._transactions.read_more(state_samples.counted)
         return await self._judged(term, False, state_samples.record, counts, kept_since, self._clock.now())
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
