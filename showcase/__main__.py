@@ -78,7 +78,7 @@ async def _demo(plot: Plot) -> int:
     code = _conclude(teller, findings)
     if kept is not None:
         command = f".venv/bin/stepward console {kept}"
-        places = "\n".join(f"  {url:40}{what}" for url, what in pages())
+        places = "\n".join(f"  {url:38}{what}" for url, what in pages())
         teller.console.print(f"Look at what happened, in a browser:\n  {command}\n{places}", soft_wrap=True)
     return code
 

@@ -16,7 +16,7 @@ CONSOLE = f"http://127.0.0.1:{PORT}"
 TELLING = (
     (
         "select id from stepward_task where state = 'undone' order by failure_count desc, uid limit 1",
-        "undone: its steps are taken back, newest first",
+        "undone, the newest step first",
     ),
     (
         "select t.id from stepward_audit as a join stepward_task as t on t.uid = a.task where a.act = 'repeat' "
@@ -25,7 +25,7 @@ TELLING = (
     ),
     (
         "select id from stepward_task where recovery_count > 0 and state = 'processed' order by uid limit 1",
-        "ended by another Scheduler after its own died",
+        "ended by another Scheduler",
     ),
 )
 """Queries for the id of a task, and what its page shows."""
