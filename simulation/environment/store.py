@@ -19,7 +19,7 @@ from stepward.store.sqlite import SqliteStore
 READS = frozenset(
     {
         *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
-        *("alert_receipts", "early_signs"),
+        *("alert_receipts", "early_warnings"),
         *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "unchanged"),
         *("old_records", "acts"),
         *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "standings", "alerts", "audits"),

@@ -120,7 +120,7 @@ async def test_confirmed_messages_survive_a_broker_crash(shop: Shop, server: Ser
         async def is_carried() -> bool:
             done = await shop.client.task("inside").status()
             messages = session_of(shop.client).store.messages
-            return done.finished_at is not None and not await messages.standing("replies.", 9)
+            return done.finished_at is not None and not await messages.nonempty("replies.", 9)
 
         await until(is_carried)
     await _written(shop, server)
@@ -163,5 +163,5 @@ async def test_an_outage_is_reported_once_for_each_queue(shop: Shop, server: Ser
         }
 
     await until(are_told)
-    assert await session_of(shop.client).store.messages.standing("replies.", 9) == [shop.replies]
+    assert await session_of(shop.client).store.messages.nonempty("replies.", 9) == [shop.replies]
     assert len(of(shop.events, "events.unavailable")) == 2

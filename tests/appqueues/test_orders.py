@@ -182,7 +182,7 @@ async def test_nothing_is_left_in_the_store_once_it_is_with_the_broker(shop: Sho
     await told(shop.queues.events(shop.replies))
 
     async def is_empty() -> bool:
-        return not await session_of(shop.client).store.messages.standing("replies.", 9)
+        return not await session_of(shop.client).store.messages.nonempty("replies.", 9)
 
     await until(is_empty)
     assert await nothing_comes(shop.queues.events(shop.replies), 0) in (True, False)

@@ -35,7 +35,7 @@ class BrokerScene(Scene):
 
     async def are_carried(self) -> bool:
         """Whether no event waits in the store."""
-        return not await session_of(self.client).store.messages.standing(REPLIES, 1)
+        return not await session_of(self.client).store.messages.nonempty(REPLIES, 1)
 
 
 async def address_of(broker: str) -> str:

@@ -71,7 +71,7 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
     carried, asked = dict.fromkeys(["replies.shop.web"]), list[str]()
 
     class Growing:
-        async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+        async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
             for queue in known:
                 asked.append(queue)
                 carried[f"replies.shop.{len(carried)}"] = None

@@ -46,7 +46,7 @@ MAY_WALK = {
     "messages.forget_expired",
     "messages.forget_letters",
     "messages.letters_of",
-    "messages.standing",
+    "messages.nonempty",
     "pruning.old_alerts",
     "pruning.beginning",
     "recurring.listed",

@@ -66,7 +66,7 @@ async def test_an_invalid_message_without_a_response_queue_gets_no_event(world: 
     await world.run()
     await world.emptied()
     assert len(await world.client.dead_letters()) == 1
-    assert await session_of(world.client).store.messages.standing("replies.", 9) == []
+    assert await session_of(world.client).store.messages.nonempty("replies.", 9) == []
 
 
 async def test_a_message_refused_twice_gives_one_event(world: World) -> None:

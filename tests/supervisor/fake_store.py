@@ -27,7 +27,7 @@ from stepward.store.contract import (
     SignalSeen,
     Standby,
 )
-from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings
+from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
 
@@ -55,7 +55,7 @@ class FakeStore:
         self.alerts: dict[int, Alert] = {}
         self.next_tries: dict[int, float] = {}
         self.sinks: list[ReportedSink] = []
-        self.signs = EarlySigns()
+        self.signs = WarningFigures()
         self.receipts: dict[tuple[int, str], AlertReceipt] = {}
         self.ended_at: list[float] = []
         self.acts: list[AuditedAct] = []
@@ -199,8 +199,8 @@ class FakeStore:
         self._call("sample_states")
         return term == self.term
 
-    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
-        self._call("early_signs")
+    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
+        self._call("early_warnings")
         return self.signs
 
     async def keep_warnings(
@@ -276,8 +276,8 @@ class FakeStore:
         self.alerts[number] = msgspec.structs.replace(alert, number=number, at=self.time)
         return True
 
-    async def settle_alert(self, term: int, kind: str) -> bool:
-        self._call("settle_alert")
+    async def resolve_alert(self, term: int, kind: str) -> bool:
+        self._call("resolve_alert")
         open_ = [n for n, alert in self.alerts.items() if alert.kind == kind and alert.acknowledged_at is None]
         for number in open_ if term == self.valid_term else ():
             self.alerts[number] = msgspec.structs.replace(self.alerts[number], acknowledged_at=self.time)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Batch, BatchParameters, BatchVerb, Standby
-from stepward.store.contract.values.early_signs import EarlySigns, LateTask, QueueHead, WaitingTask
+from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.supervisor import Supervisor
 
 from .conftest import Bench
@@ -40,13 +40,13 @@ async def passes(bench: Bench, supervisor: Supervisor, seconds: float) -> None:
 
 async def test_late_tasks_of_a_workflow_are_one_alert_until_none_is_left(bench: Bench) -> None:
     supervisor = bench.supervisor(**OFF)
-    bench.store.signs = EarlySigns(late_tasks=LATE)
+    bench.store.signs = WarningFigures(late_tasks=LATE)
     await passes(bench, supervisor, 10)
     assert open_alerts(bench) == [
         "workflow order@1: expected its tasks to end in time, found 7 that have used 80% of the time until their "
         "deadline: order-0, order-1, order-2, order-3, order-4, …; see what they wait for"
     ]
-    bench.store.signs = EarlySigns()
+    bench.store.signs = WarningFigures()
     await passes(bench, supervisor, 58)
     assert len(open_alerts(bench)) == 1
     await passes(bench, supervisor, 4)
@@ -59,7 +59,7 @@ async def test_late_tasks_of_a_workflow_are_one_alert_until_none_is_left(bench: 
 async def test_a_sign_that_comes_and_goes_is_one_alert(bench: Bench) -> None:
     supervisor = bench.supervisor(**OFF)
     for late in ([INSTANCE], [], [INSTANCE], []):
-        bench.store.signs = EarlySigns(late_leases=late)
+        bench.store.signs = WarningFigures(late_leases=late)
         await passes(bench, supervisor, 20)
     assert len(bench.store.alerts) == 1
     assert open_alerts(bench)[0].startswith(
@@ -69,7 +69,7 @@ async def test_a_sign_that_comes_and_goes_is_one_alert(bench: Bench) -> None:
 
 async def test_a_message_is_old_once_a_look_before_the_limit_saw_it(bench: Bench) -> None:
     supervisor = bench.supervisor(warn_queue_age="1m", **OFF)
-    bench.store.signs = EarlySigns(heads=[QueueHead("agents.mail", 5)], newest_token=9)
+    bench.store.signs = WarningFigures(heads=[QueueHead("agents.mail", 5)], newest_token=9)
     await passes(bench, supervisor, 58)
     assert open_alerts(bench) == []
     await passes(bench, supervisor, 6)
@@ -81,7 +81,9 @@ async def test_a_queue_that_moves_fast_enough_is_not_old(bench: Bench) -> None:
     supervisor = bench.supervisor(warn_queue_age="1m", **OFF)
     for number in range(100):
         # The backlog is half a minute long.
-        bench.store.signs = EarlySigns(heads=[QueueHead("agents.mail", 10 * number)], newest_token=10 * number + 150)
+        bench.store.signs = WarningFigures(
+            heads=[QueueHead("agents.mail", 10 * number)], newest_token=10 * number + 150
+        )
         await passes(bench, supervisor, 2)
     assert open_alerts(bench) == []
 
@@ -89,7 +91,7 @@ async def test_a_queue_that_moves_fast_enough_is_not_old(bench: Bench) -> None:
 async def test_a_queue_that_moves_too_slowly_is_old(bench: Bench) -> None:
     supervisor = bench.supervisor(warn_queue_age="1m", **OFF)
     for number in range(100):
-        bench.store.signs = EarlySigns(heads=[QueueHead("agents.mail", number)], newest_token=10 * number)
+        bench.store.signs = WarningFigures(heads=[QueueHead("agents.mail", number)], newest_token=10 * number)
         await passes(bench, supervisor, 2)
     assert len(open_alerts(bench)) == 1
 
@@ -99,7 +101,7 @@ async def test_a_waiting_task_is_old_if_it_stays_first(bench: Bench) -> None:
     long_ago = bench.store.time - 3600
     for number in range(20):
         # Tasks that were delayed until now, and are claimed at once.
-        bench.store.signs = EarlySigns(waiting=[WaitingTask("order", "1", f"order-{number}", long_ago)])
+        bench.store.signs = WarningFigures(waiting=[WaitingTask("order", "1", f"order-{number}", long_ago)])
         await passes(bench, supervisor, 2)
     assert open_alerts(bench) == []
     await passes(bench, supervisor, 20)
@@ -136,7 +138,7 @@ async def test_a_standby_that_is_far_behind_is_an_alert(bench: Bench) -> None:
 
 
 async def test_what_is_switched_off_raises_nothing(bench: Bench) -> None:
-    bench.store.signs = EarlySigns(heads=[QueueHead("agents.mail", 5)], newest_token=9)
+    bench.store.signs = WarningFigures(heads=[QueueHead("agents.mail", 5)], newest_token=9)
     bench.store.attached = [Standby(name="one", state="streaming", sync="async", behind=2**40)]
     supervisor = bench.supervisor(warn_queue_age="never", warn_standby_behind="never", **OFF)
     await passes(bench, supervisor, 700)
@@ -145,9 +147,9 @@ async def test_what_is_switched_off_raises_nothing(bench: Bench) -> None:
 
 
 async def test_a_new_leader_takes_over_the_open_alerts(bench: Bench) -> None:
-    bench.store.signs = EarlySigns(late_tasks=LATE)
+    bench.store.signs = WarningFigures(late_tasks=LATE)
     await passes(bench, bench.supervisor(**OFF), 4)
-    bench.store.signs = EarlySigns()
+    bench.store.signs = WarningFigures()
     await passes(bench, bench.supervisor(**OFF), 4)
     assert (len(bench.store.alerts), open_alerts(bench)) == (1, [])
 

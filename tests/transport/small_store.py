@@ -62,7 +62,7 @@ class SmallStore:
         self.looks += 1
         return {row.queue for row in self.rows if row.queue in queues and row.taken_until <= self.now()}
 
-    async def standing(self, prefix: str, limit: int) -> list[str]:
+    async def nonempty(self, prefix: str, limit: int) -> list[str]:
         self._check()
         return sorted({row.queue for row in self.rows if row.queue.startswith(prefix)})[:limit]
 

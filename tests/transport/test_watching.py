@@ -47,7 +47,7 @@ class Parts:
 
     async def append(self, queue: str, posted: Posted) -> None: ...
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         return {}
 
     def work(self, queue: str) -> WorkQueue:

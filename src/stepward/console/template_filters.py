@@ -17,7 +17,7 @@ from stepward.views.actions.acts import NAMES
 from stepward.views.alerts import message_of
 from stepward.views.printable import clean
 from stepward.views.schedules import nominal
-from stepward.views.state_signs import LOOKS, Look, Tone
+from stepward.views.state_symbols import LOOKS, Look, Tone
 from stepward.views.times import NOTHING, clock, instant, relative, took
 from stepward.views.times import span as span_of
 
@@ -143,7 +143,7 @@ def tone_of(word: str) -> str:
     return str(LOOKS.get(word, UNKNOWN).tone)
 
 
-def sign_of(word: str) -> str:
+def symbol_of(word: str) -> str:
     """The sign of a state."""
     return LOOKS.get(word, UNKNOWN).sign
 
@@ -165,7 +165,7 @@ FILTERS: dict[str, Any] = {
     "pretty": pretty,
     "query": query,
     "reason_of": reason_of,
-    "sign": sign_of,
+    "sign": symbol_of,
     "since": since,
     "span": span,
     "state": state,

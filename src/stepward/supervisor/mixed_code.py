@@ -27,7 +27,7 @@ class MixedCode:
         """The differences at the last check; None before the first."""
 
     async def look(self, term: int) -> None:
-        """Raise the alert for differences, replace it when they change, and settle it when there are none."""
+        """Raise the alert for differences, replace it when they change, and resolve it when there are none."""
         now = self._store.now()
         if now < self._look_at:
             return
@@ -37,7 +37,7 @@ class MixedCode:
         if differs == self._reported:
             return
         # An alert of a former leader stands, unless its cause is over.
-        if (self._reported is not None or not found) and await self._store.settle_alert(term, KIND) and not found:
+        if (self._reported is not None or not found) and await self._store.resolve_alert(term, KIND) and not found:
             self._observers.emit("code.agrees")
         if found:
             await self._raise(term, found)

@@ -99,7 +99,7 @@ class Retention:
                 if rests:
                     await asyncio.sleep(min(self._clock.boot() - began, LONGEST_REST))
                 began = self._clock.boot()
-            await self._settle(term)
+            await self._resolve(term)
         except ArchiveUnavailable as error:
             pause = PURGE_EVERY
             await self._report_unavailable(term, str(error))
@@ -125,11 +125,11 @@ class Retention:
         if count:
             self._observers.emit("tasks.purged", count=count, archived=self._archive is not None)
 
-    async def _settle(self, term: int) -> None:
-        """Settle the alert, of this process or an earlier one: the archive can be written."""
+    async def _resolve(self, term: int) -> None:
+        """Resolve the alert, of this process or an earlier one: the archive can be written."""
         self._reported = ""
         if self._archive is not None:
-            await self._store.settle_alert(term, ALERT)
+            await self._store.resolve_alert(term, ALERT)
 
     async def _report_unavailable(self, term: int, message: str) -> None:
         """Raise one alert until it is acknowledged, and emit one line as long as the error is the same."""

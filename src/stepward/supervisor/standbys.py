@@ -22,7 +22,7 @@ class Standbys:
         self._in_order = False
 
     async def look(self, term: int) -> None:
-        """Raise the alert when there are too few, and settle it when they are back."""
+        """Raise the alert when there are too few, and resolve it when they are back."""
         now = self._store.now()
         if not self._expected or now < self._look_at:
             return
@@ -34,7 +34,7 @@ class Standbys:
         if confirming < self._expected:
             await self._report_missing(term, confirming)
         elif not self._in_order:
-            await self._settle(term)
+            await self._resolve(term)
 
     async def _report_missing(self, term: int, confirming: int) -> None:
         self._in_order = False
@@ -45,7 +45,7 @@ class Standbys:
         if await self._store.raise_alert(term, Alert(kind=KIND, message=message)):
             self._observers.emit("standbys.missing", expected=self._expected, found=confirming)
 
-    async def _settle(self, term: int) -> None:
-        if await self._store.settle_alert(term, KIND):
+    async def _resolve(self, term: int) -> None:
+        if await self._store.resolve_alert(term, KIND):
             self._observers.emit("standbys.back", expected=self._expected)
         self._in_order = True

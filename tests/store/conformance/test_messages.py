@@ -70,14 +70,14 @@ async def test_queues_in_which_something_stands_are_found_by_the_beginning_of_th
     for queue in ("replies.shop.web", "replies.shop.web", "replies.shop.Z", "replies.shop", "replies.shops.a", "q"):
         await store.messages.put(queue, [(b"1", None), (b"2", None)])
     await take(store, queue="replies.shop.Z")
-    assert await store.messages.standing("replies.shop.", 9) == ["replies.shop.Z", "replies.shop.web"]
-    assert await store.messages.standing("replies.shop.", 1) == ["replies.shop.Z"]
-    assert await store.messages.standing("replies.blog.", 9) == []
+    assert await store.messages.nonempty("replies.shop.", 9) == ["replies.shop.Z", "replies.shop.web"]
+    assert await store.messages.nonempty("replies.shop.", 1) == ["replies.shop.Z"]
+    assert await store.messages.nonempty("replies.blog.", 9) == []
     (first, *rest) = await store.messages.read("replies.shop.web", 0, 9)
     await store.messages.settle("replies.shop.web", [first.token])
-    assert "replies.shop.web" in await store.messages.standing("replies.shop.", 9)
+    assert "replies.shop.web" in await store.messages.nonempty("replies.shop.", 9)
     await store.messages.settle("replies.shop.web", [message.token for message in rest])
-    assert await store.messages.standing("replies.shop.", 9) == ["replies.shop.Z"]
+    assert await store.messages.nonempty("replies.shop.", 9) == ["replies.shop.Z"]
 
 
 async def test_every_take_is_counted(world: World, store: Store) -> None:

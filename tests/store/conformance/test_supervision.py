@@ -294,9 +294,9 @@ async def test_silence_that_was_forgiven_and_goes_on_is_death(world: World, stor
 async def test_what_is_over_is_seen_to_by_the_supervisor(world: World, store: Store, term: int) -> None:
     await store.supervisor.raise_alert(term, Alert(kind="archive", message="full"))
     await store.supervisor.raise_alert(term, Alert(kind="other", message="else"))
-    assert not await store.supervisor.settle_alert(term + 1, "archive")
-    assert await store.supervisor.settle_alert(term, "archive")
-    assert not await store.supervisor.settle_alert(term, "archive")
+    assert not await store.supervisor.resolve_alert(term + 1, "archive")
+    assert await store.supervisor.resolve_alert(term, "archive")
+    assert not await store.supervisor.resolve_alert(term, "archive")
     assert [alert.kind for alert in await store.operators.alerts(9, open_only=True)] == ["other"]
     assert [audit.act for audit in await store.operators.audits(None, 9)] == ["acknowledge"]
 

@@ -56,7 +56,7 @@ BOUNDED = {
     ("grace.held", "task_held"),
     ("gauges.read", "message_queue"),
     ("gauges.read", "task_held"),
-    ("journal.settle", "task_by_error"),
+    ("journal.resolve", "task_by_error"),
     ("overview.late", "task_deadline"),
     ("overview.processing", "task_held"),
 }
@@ -95,7 +95,7 @@ EXPECTED = {
     "messages.bury": {"message_pkey"},
     "messages.forget_expired": {"message_queue", "message_pkey"},
     "messages.read": {"message_queue"},
-    "messages.standing": {"message_queue"},
+    "messages.nonempty": {"message_queue"},
     "messages.read_since": {"message_queue"},
     "grace.held": {"task_held"},
     "grace.extend_tasks": {"task_pkey"},

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.cli.output.table import Cell, Column, table
-from stepward.views.state_signs import LOOKS, Tone
+from stepward.views.state_symbols import LOOKS, Tone
 
 WIDTH = 80
 NARROWEST = 40

@@ -12,7 +12,7 @@ from stepward.client.status import StepRecord
 from stepward.model.plan import Plan, PlannedStage
 from stepward.model.states import StepState
 from stepward.views.graph import drawn
-from stepward.views.state_signs import LOOKS
+from stepward.views.state_symbols import LOOKS
 from stepward.views.times import NOTHING
 
 GRAPH = Column(name="")

@@ -10,7 +10,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.store.contract import BATCH_ENDS, Batch, BatchState
 from stepward.views.batches import part_done, said_of
-from stepward.views.state_signs import Tone
+from stepward.views.state_symbols import Tone
 
 LIMIT = 200
 TONES = {

@@ -126,14 +126,14 @@ class EventRelay:
         most = MOST_QUEUES + len(self._refused)
         found = [
             queue
-            for queue in await self._messages.standing(f"replies.{app}.", most)
+            for queue in await self._messages.nonempty(f"replies.{app}.", most)
             if self._is_ours(queue)
             and self._begin(queue, self._queues, lambda each: each.carry_events(), self._is_ours)
         ]
         if now >= self._posted_at + self._parts.settings.poll:
             self._posted_at = now
             for prefix, outlet in ((f"submissions.{app}.", self._queues), (REQUESTS, self._returned)):
-                for queue in await self._messages.standing(prefix, most):
+                for queue in await self._messages.nonempty(prefix, most):
                     self._begin(queue, outlet, lambda each: each.carry_posted(), lambda _: True)
         return bool(found)
 

@@ -83,7 +83,7 @@ class MessageStore(Protocol):
         """Those of the queues that have a message to take or read."""
         ...
 
-    async def standing(self, prefix: str, limit: int) -> list[str]:
+    async def nonempty(self, prefix: str, limit: int) -> list[str]:
         """Up to ``limit`` queues with that prefix that have messages, taken or not, by name."""
         ...
 

@@ -181,7 +181,7 @@ class SupervisorStore(RuledRetentionStore, PruningStore, AlertDeliveryStore, Bat
         """Raises the alert, unless one of its kind is open."""
         ...
 
-    async def settle_alert(self, term: int, kind: str) -> bool:
+    async def resolve_alert(self, term: int, kind: str) -> bool:
         """Acknowledges the open alerts of that kind, because their cause is gone; returns whether there were any."""
         ...
 

@@ -32,11 +32,11 @@ async def count_on(connection: VerbConnection, known: VerbRow | None, alert: Ale
         await connection.change("journal.count_on", known[0], without_nul(alert.message), alert.details)
 
 
-async def settle(connection: VerbConnection, places: Sequence[bytes], now: float) -> None:
+async def resolve(connection: VerbConnection, places: Sequence[bytes], now: float) -> None:
     """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
     found: list[VerbRow] = []
     for place in places:
-        found += await connection.rows("journal.settle", *audits.settle_parameters(place, now))
+        found += await connection.rows("journal.resolve", *audits.resolve_parameters(place, now))
     await acknowledged(connection, found, audits.MENDED, now)
 
 

@@ -23,7 +23,7 @@ NEVER_LATE = 2.0
 """A share that nothing reaches."""
 
 
-class SeenSign(Struct, frozen=True):
+class SeenWarning(Struct, frozen=True):
     """A sign of trouble, and when it was seen last."""
 
     alert: Alert
@@ -48,7 +48,7 @@ class EarlyWarnings:
         self._observers = observers
         self._ages = None if settings.warn_queue_age is None else QueueAges(settings.warn_queue_age)
         self._look_at = self._slow_look_at = 0.0
-        self._signs: dict[tuple[str, bytes], SeenSign] = {}
+        self._signs: dict[tuple[str, bytes], SeenWarning] = {}
         """By kind and details."""
         self._kept: tuple[int, frozenset[tuple[str, bytes]]] | None = None
         """The term and the signs whose alerts the store has."""
@@ -60,7 +60,7 @@ class EarlyWarnings:
             return
         self._look_at = now + LOOK_EVERY
         for alert in [*await self._found(now), *await self._found_slowly(now)]:
-            self._signs[alert.kind, alert.details] = SeenSign(alert, now)
+            self._signs[alert.kind, alert.details] = SeenWarning(alert, now)
         self._signs = {key: sign for key, sign in self._signs.items() if now - sign.seen_at < HOLD_SECONDS}
         await self._keep(term)
 
@@ -69,7 +69,7 @@ class EarlyWarnings:
         settings, ages = self._settings, self._ages
         task_share, lease_share = settings.warn_task_at or NEVER_LATE, settings.warn_lease_at or NEVER_LATE
         limit = settings.warn_queue_age
-        signs = await self._store.early_signs(task_share, lease_share, now - (limit or now))
+        signs = await self._store.early_warnings(task_share, lease_share, now - (limit or now))
         found = [*words.late_tasks(signs.late_tasks, task_share), *words.late_leases(signs.late_leases, lease_share)]
         if ages is not None and limit is not None:
             found += words.old_heads(ages.old_heads(signs, now), limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from stepward.store.contract.values.early_signs import EarlySigns, QueueHead, WaitingTask
+from stepward.store.contract.values.early_warnings import QueueHead, WaitingTask, WarningFigures
 
 CONFIRM_SECONDS = 15.0
 """Seconds for which the same task must be claimed next: one that was created long ago may have been delayed."""
@@ -23,7 +23,7 @@ class QueueAges:
         self._first: dict[str, float] = {}
         """Since when each task is seen to be claimed next."""
 
-    def old_heads(self, signs: EarlySigns, now: float) -> list[QueueHead]:
+    def old_heads(self, signs: WarningFigures, now: float) -> list[QueueHead]:
         """The first messages that were there at a look longer ago than the limit."""
         newest = max([signs.newest_token, *(token for _, token in self._samples)])
         self._samples.append((now, newest))

@@ -11,7 +11,7 @@ import msgspec
 from stepward import durations
 from stepward.model.records import Alert, Instance
 from stepward.store.contract import Batch, Standby
-from stepward.store.contract.values.early_signs import LateTask, QueueHead, WaitingTask
+from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask
 
 KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind", "key_missing")
 MOST_NAMED = 5

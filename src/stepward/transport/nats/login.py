@@ -18,7 +18,7 @@ def login_of(address: NatsAddress) -> dict[str, Any]:
     """The client's login options. Raises SettingsError for a file of another kind."""
     given: dict[str, Any] = {"tls": address.tls.context()} if address.speaks_tls else {}
     if address.credentials is not None or address.nkey is not None:
-        _check_signs()
+        _check_nkeys()
     if address.credentials is not None:
         given["user_credentials"] = RawCredentials(_credentials(address.credentials))
     if address.nkey is not None:
@@ -26,7 +26,7 @@ def login_of(address: NatsAddress) -> dict[str, Any]:
     return given
 
 
-def _check_signs() -> None:
+def _check_nkeys() -> None:
     if find_spec("nkeys") is None:
         raise SettingsError("transport: expected nkeys for NKeys, found it missing; install stepward[nkeys]")
 

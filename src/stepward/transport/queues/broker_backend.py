@@ -86,7 +86,7 @@ class QueueBackend(Protocol):
         """Append a message; durable when it returns."""
         ...
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """The non-empty queues with that prefix, and whether each has a reader; None is unknown."""
         ...
 

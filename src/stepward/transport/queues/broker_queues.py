@@ -105,10 +105,10 @@ class BrokerQueues:
         with self._refusals.watching(queue):
             return await self._while_open(queue, self._readers[queue].read(after, limit))
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         await self._reach(prefix)
         with self._refusals.watching(f"{prefix}*"):
-            return await self._backend.standing(prefix, known)
+            return await self._backend.nonempty(prefix, known)
 
     def watch(self, queue: str) -> Watching:
         part = self._backend.responses(queue, watches=True)

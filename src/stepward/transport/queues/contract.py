@@ -92,7 +92,7 @@ class AppQueues(Protocol):
         """A view for an observer, which settles nothing; it ends when it is garbage-collected."""
         ...
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """The non-empty queues whose names begin with ``prefix``, and whether each has a reader (None: unknown).
 
         Names in ``known`` are checked; others are included where the backend can list queues.

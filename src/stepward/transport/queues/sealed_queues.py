@@ -57,9 +57,9 @@ class SealedQueues:
         """As ``AppQueues.extend``."""
         await self.inner.extend(queue, tokens, lease)
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """As ``AppQueues.standing``."""
-        return await self.inner.standing(prefix, known)
+        return await self.inner.nonempty(prefix, known)
 
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD

@@ -61,7 +61,7 @@ class Messages(Protocol):
         """Those of the queues with a message to take or read."""
         ...
 
-    async def standing(self, prefix: str, limit: int) -> Sequence[str]:
+    async def nonempty(self, prefix: str, limit: int) -> Sequence[str]:
         """Non-empty queues whose names begin with ``prefix``."""
         ...
 
@@ -130,10 +130,10 @@ class StoreQueues:
         """``read`` for one of several concurrent readers."""
         return await self._wait(queue, lambda: self._messages.read(queue, after, limit, reader))
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """Lists the queues; the store does not know their readers."""
         with self._reaching(prefix):
-            return dict.fromkeys(await self._messages.standing(prefix, MOST_LISTED))
+            return dict.fromkeys(await self._messages.nonempty(prefix, MOST_LISTED))
 
     def watch(self, queue: str) -> Watching:
         """A view; reading changes nothing in the store."""

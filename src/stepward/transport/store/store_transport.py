@@ -97,7 +97,7 @@ class StoreTransport:
         if not left:
             return
         beginning = commonprefix(sorted(left))  # noqa: RUF071  names are no paths
-        for queue in sorted(left & (await self._queues.standing(beginning, ())).keys()):
+        for queue in sorted(left & (await self._queues.nonempty(beginning, ())).keys()):
             await self._queues.adopt(queue, heir)
 
     async def release(self, queue: str) -> None:

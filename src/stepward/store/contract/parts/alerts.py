@@ -7,7 +7,7 @@ from typing import Protocol
 
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
-from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings
+from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
 
 
 class AlertDeliveryStore(Protocol):
@@ -32,7 +32,7 @@ class AlertDeliveryStore(Protocol):
         """Have operators see these sinks, those of the leader, in place of those before; False if it leads no more."""
         ...
 
-    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
+    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
         """The tasks that have used ``task_share`` of the time until a deadline of a minute or more, the oldest messages
         of queues, the tasks created before an instant that are claimed next, and the instances whose lease, of five
         seconds or more, is used up to ``lease_share``."""

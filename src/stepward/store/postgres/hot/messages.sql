@@ -119,7 +119,7 @@ from unnest($1::bytea[], $2::text[], $3::integer[]) with ordinality as v (body, 
 select q.queue from unnest($1::text[]) as q (queue)
 where exists (select 1 from {schema}.message as m where m.queue = q.queue and m.taken_until <= $2)
 
--- name: standing
+-- name: nonempty
 -- Returns the queues between two names that have messages, by seeking along the index.
 with recursive queues (queue) as (
     (select queue from {schema}.message where queue >= $1 and queue < $2 order by queue, taken_until, token limit 1)

@@ -63,7 +63,7 @@ async def _read(place: PostgresPlace) -> Identity:
 
 async def _read_missing(place: PostgresPlace) -> list[str]:
     async def missing(connection: Connection) -> list[str]:
-        stands = await versions.standing(connection, await _identity(connection, place))
+        stands = await versions.schema_state(connection, await _identity(connection, place))
         return [part.script(name) for part in versions.parts_after(stands)]
 
     name = place.schema or await _only_schema(place)

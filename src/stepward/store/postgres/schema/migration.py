@@ -138,7 +138,7 @@ async def _break_off(connection: Connection, database: Database) -> bool:
 async def _check_turn(connection: Connection, part: MigrationPart, place: str) -> None:
     """A process that lost its turn with its connection may find that another has gone on."""
     found = await versions.identity(connection, place)
-    if found is None or await versions.standing(connection, found) != part.before:
+    if found is None or await versions.schema_state(connection, found) != part.before:
         raise StoreUnavailable(
             f"store {place}: expected to be the only one to migrate it, found that another process has gone on; "
             "start again"

@@ -98,10 +98,10 @@ async def stands_at(connection: Connection, app: str, place: str) -> SchemaState
     if found is None:
         return NOTHING
     check_app(found.app, app, place, "schema or app")
-    return await standing(connection, found)
+    return await schema_state(connection, found)
 
 
-async def standing(connection: Connection, found: Identity) -> SchemaState:
+async def schema_state(connection: Connection, found: Identity) -> SchemaState:
     """Where a store stands that has been identified."""
     ((parts,),) = await connection.rows("schema.parts_done")
     return SchemaState(found.schema_version, int(parts))

@@ -93,7 +93,7 @@ def is_mended(task: Task, after: TaskState) -> bool:
     return task.state is TaskState.ERROR and after is not TaskState.ERROR
 
 
-def settle_parameters(details: bytes, now: float) -> tuple[Any, ...]:
+def resolve_parameters(details: bytes, now: float) -> tuple[Any, ...]:
     """What tells whether the alert of a place where code did not fit is over: the parameters of ``settle``."""
     place = msgspec.json.decode(details)
     until = now + stopped_tasks.LONGEST_RETRY

@@ -62,7 +62,7 @@ insert into stepward_dead_letter (queue, body, reason, tries, buried_at) values 
 select value from json_each(?1)
 where exists (select 1 from stepward_message where queue = value and taken_until <= ?2)
 
--- name: standing
+-- name: nonempty
 -- Returns the queues between two names that have messages, by seeking along the index.
 with recursive queues (queue) as (
     select min(queue) from stepward_message where queue >= ?1 and queue < ?2

@@ -9,7 +9,7 @@ from msgspec.structs import astuple, replace
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.records import Alert
 from stepward.store import rows
-from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings, LateTask, QueueHead, WaitingTask
+from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.store.rules import supervision
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
@@ -35,9 +35,9 @@ class AlertDeliveryVerbs(VerbPart):
         found = await self._transactions.read(ask.rows, "alerts.receipts", list(numbers))
         return [AlertReceipt(**dict(zip(AlertReceipt.__struct_fields__, row, strict=True))) for row in found]
 
-    async def early_signs(self, task_share: float, lease_share: float, created_before: float) -> EarlySigns:
+    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
         return await self._transactions.read_more(
-            _early_signs, task_share, lease_share, created_before, self._clock.now()
+            _early_warnings, task_share, lease_share, created_before, self._clock.now()
         )
 
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
@@ -60,13 +60,13 @@ async def keep_warnings(
     return KeptWarnings(len(raised), len(resolved))
 
 
-async def _early_signs(
+async def _early_warnings(
     connection: VerbConnection, task_share: float, lease_share: float, created_before: float, now: float
-) -> EarlySigns:
+) -> WarningFigures:
     late = await connection.rows("alerts.late_tasks", now, task_share, SHORTEST_DEADLINE_SECONDS, MOST_LATE_TASKS)
     leases = await connection.rows("alerts.late_leases", now, lease_share, SHORTEST_LEASE_SECONDS)
     newest = await connection.row("alerts.newest_token")
-    return EarlySigns(
+    return WarningFigures(
         late_tasks=[LateTask(*row) for row in late],
         heads=[QueueHead(*row) for row in await connection.rows("alerts.heads")],
         newest_token=0 if newest is None else newest[0],

@@ -54,9 +54,9 @@ class MessageVerbs(VerbPart):
         found = await self._transactions.read(ask.rows, "messages.filled", list(queues), self._clock.now())
         return {queue for (queue,) in found}
 
-    async def standing(self, prefix: str, limit: int) -> list[str]:
+    async def nonempty(self, prefix: str, limit: int) -> list[str]:
         values = (prefix, end_of_prefix(prefix), limit)
-        return [queue for (queue,) in await self._transactions.read(ask.rows, "messages.standing", *values)]
+        return [queue for (queue,) in await self._transactions.read(ask.rows, "messages.nonempty", *values)]
 
     async def adopt(self, queue: str, heir: str) -> int:
         count = await self._transactions.single(ask.change, "messages.adopt", queue, heir)

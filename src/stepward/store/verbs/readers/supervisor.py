@@ -23,7 +23,7 @@ from stepward.store.contract import (
     Purged,
     Standby,
 )
-from stepward.store.contract.values.early_signs import KeptWarnings
+from stepward.store.contract.values.early_warnings import KeptWarnings
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.rules.batches import allowed, next_search
@@ -141,8 +141,8 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         return await self._judged(term, False, _raise_alert, alert, self._clock.now())
 
-    async def settle_alert(self, term: int, kind: str) -> bool:
-        return await self._judged(term, False, _settle_alert, kind, self._clock.now())
+    async def resolve_alert(self, term: int, kind: str) -> bool:
+        return await self._judged(term, False, _resolve_alert, kind, self._clock.now())
 
     async def running_batches(self, limit: int) -> list[Batch]:
         return [rows.batch(row) for row in await self._transactions.read(ask.rows, "batches.running", limit)]
@@ -281,8 +281,8 @@ async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> 
     return True
 
 
-async def _settle_alert(connection: VerbConnection, kind: str, now: float) -> bool:
-    found = await connection.rows("supervisor.settle_alert", kind, now, supervision.ACTOR)
+async def _resolve_alert(connection: VerbConnection, kind: str, now: float) -> bool:
+    found = await connection.rows("supervisor.resolve_alert", kind, now, supervision.ACTOR)
     await journal.acknowledged(connection, found, supervision.ACTOR, now)
     return bool(found)
 

@@ -76,7 +76,7 @@ async def move_free(
             await _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
-            await journal.settle(connection, [place], now)
+            await journal.resolve(connection, [place], now)
         if verdict.after is TaskState.CANCELLED:
             await connection.change("inbox.skip", task.uid, now)
 

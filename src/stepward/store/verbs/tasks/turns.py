@@ -40,5 +40,5 @@ async def apply_each(
 async def write_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
     """Writes the posts to other tasks, settles alerts, and writes acts of the audit."""
     await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
-    await journal.settle(connection, [change.fits for change in changes if change.fits is not None], now)
+    await journal.resolve(connection, [change.fits for change in changes if change.fits is not None], now)
     await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)

@@ -76,7 +76,7 @@ class NatsQueues:
         stream = self._responses if queue.startswith(RESPONSES) else self._posted
         await stream.append(queue, self._subject(queue), posted)
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """The streams list the queues, and a response queue has a consumer while it is read."""
         stream = self._responses if prefix.startswith(RESPONSES) else self._posted
         beginning = self._subject(prefix)

@@ -77,7 +77,7 @@ class RabbitQueues:
                 copies = await self._copies_over(line)
                 await copies.publish(Message(posted.body), queue, mandatory=False)
 
-    async def standing(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
+    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """A server does not list queues; it knows the readers of named ones."""
         line = await self._link.line()
         found: dict[str, bool | None] = {}

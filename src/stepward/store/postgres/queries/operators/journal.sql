@@ -29,7 +29,7 @@ from unnest($1::float8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::te
     as v (at, actor, act, task, step, before, after, details, hash, place)
 order by v.place
 
--- name: settle
+-- name: resolve
 -- Acknowledges the alert of code that did not match records, if no task waits at that place any more, and returns its
 -- number.
 update {schema}.alert set acknowledged_at = $1, acknowledged_by = $2,

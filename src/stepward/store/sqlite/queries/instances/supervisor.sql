@@ -104,7 +104,7 @@ select {instance} from stepward_instance where alive = 1 and role = 'scheduler' 
 -- Returns whether an alert of that kind is open.
 select 1 from stepward_alert where acknowledged_at is null and kind = ?1
 
--- name: settle_alert
+-- name: resolve_alert
 -- Acknowledges the open alerts of a kind whose cause is gone, and returns their numbers.
 update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3,
     resolved_at = ?2, delivered_at = null, next_try = ?2

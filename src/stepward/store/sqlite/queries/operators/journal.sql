@@ -15,7 +15,7 @@ select hash from stepward_audit order by number desc limit 1
 insert into stepward_audit (at, actor, act, task, step, before, after, details, hash)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 
--- name: settle
+-- name: resolve
 -- Acknowledges the alert of code that did not match records, if no task waits at that place any more, and returns its
 -- number.
 update stepward_alert set acknowledged_at = ?1, acknowledged_by = ?2,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from stepward.model.records import Alert
 from stepward.store.contract import Store
-from stepward.store.contract.values.early_signs import EarlySigns, KeptWarnings, LateTask, QueueHead
+from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WarningFigures
 from tests.store.conformance.world import World, scheduler
 
 KINDS = ("task_late", "queue_old")
 
 
-async def signs(store: Store, created_before: float = 0.0) -> EarlySigns:
-    return await store.supervisor.early_signs(0.8, 0.8, created_before)
+async def signs(store: Store, created_before: float = 0.0) -> WarningFigures:
+    return await store.supervisor.early_warnings(0.8, 0.8, created_before)
 
 
 def warning(kind: str, details: bytes) -> Alert:

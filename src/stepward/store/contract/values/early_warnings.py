@@ -33,7 +33,7 @@ class WaitingTask(Struct, frozen=True):
     created_at: float
 
 
-class EarlySigns(Struct, frozen=True, kw_only=True):
+class WarningFigures(Struct, frozen=True, kw_only=True):
     """What one look reads; each list is bounded."""
 
     late_tasks: Sequence[LateTask] = ()
