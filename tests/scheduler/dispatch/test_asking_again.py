@@ -16,7 +16,7 @@ from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running
 from stepward.transport.contract import AgentMessage, Lost
-from tests.scheduler.test_instances import declare_dead
+from tests.scheduler.processes.test_instances import declare_dead
 from tests.scheduler.world import Service, World, in_state, take, until
 
 

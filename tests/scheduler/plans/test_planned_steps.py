@@ -32,7 +32,7 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.failpoints import crash_points
 from stepward.store.contract import Change, Committed, Submitted
 from stepward.workflow.engine import Execution
-from tests.scheduler.test_instances import declare_dead
+from tests.scheduler.processes.test_instances import declare_dead
 from tests.scheduler.world import (
     Service,
     VirtualClock,

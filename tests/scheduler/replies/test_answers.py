@@ -12,7 +12,7 @@ from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.running import Running
-from tests.scheduler.test_instances import declare_dead
+from tests.scheduler.processes.test_instances import declare_dead
 from tests.scheduler.world import Service, World, hang, in_state, refuse, states, take, until, until_set
 
 

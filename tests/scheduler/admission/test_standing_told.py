@@ -14,7 +14,7 @@ from stepward.model.states import TaskState
 from stepward.policies import CircuitBreaker
 from stepward.running import Running
 from stepward.scheduler.admission.windows import Window
-from tests.scheduler.test_agent_capacity import orders, state_of
+from tests.scheduler.admission.test_agent_capacity import orders, state_of
 from tests.scheduler.world import Service, World, fault, in_state, take, until
 
 
