@@ -65,6 +65,7 @@ async def _waiting(client: Client) -> None:
     stopped = await client.submit("approve", "order-2503", id="order-2503")
     await stopped.suspend()
     await client.submit("approve", "order-2504", id="order-2504", complete_by=timedelta(seconds=75))
+    await client.set_limit("agent:payment", 5, note="the bank asked for it")
     await client.suspend_agent("mail", "the provider moves its data centre until 04:00")
     await _until(lambda: _is_full(client))
 

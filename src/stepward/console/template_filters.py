@@ -23,6 +23,8 @@ from stepward.views.times import span as span_of
 
 LONGEST_PAYLOAD = 20_000
 """Most characters of a payload that a page shows; the API returns it whole."""
+INSTANTS = frozenset({"at", "deadline", "ended_before", "expires_at", "omitted_before"})
+"""Details of an act that are instants."""
 UNKNOWN = Look("?", Tone.QUIET)
 
 
@@ -110,12 +112,18 @@ def details_of(audit: Audit, most: int = 160) -> str:
     if not isinstance(details, dict):
         return brief(audit.details, most)
     shown = [
-        f"{name.replace('_', ' ')} {middle(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        f"{name.replace('_', ' ')} {_detail(name, value)}"
         for name, value in details.items()
         if name not in ("reason", "as_of")
     ]
     text = ", ".join(shown)
     return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _detail(name: str, value: object) -> str:
+    if isinstance(value, float) and name in INSTANTS:
+        return clock(value)
+    return middle(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def query(text: object) -> str:
