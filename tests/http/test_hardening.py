@@ -153,3 +153,50 @@ async def test_a_packed_body_is_not_unpacked(local: httpx.AsyncClient) -> None:
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
     answer = await local.post("/api/v1/tasks", content=packed, headers=headers)
     assert (answer.status_code, "Content-Encoding" in answer.text) == (415, True)
+
+
+async def test_a_principal_has_a_bounded_number_of_waiting_answers(local: httpx.AsyncClient) -> None:
+    body = {"workflow": "approval"}
+    prefer = {"Prefer": "wait=60"}
+    waiting = [asyncio.create_task(local.post("/api/v1/tasks", json=body, headers=prefer)) for _ in range(25)]
+    done, pending = await asyncio.wait(waiting, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        while len(done) < 5:
+            more, pending = await asyncio.wait(pending, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+            assert more
+            done |= more
+        assert len(pending) == 20
+        assert all(each.result().status_code == 202 for each in done)
+        assert all("preference-applied" not in each.result().headers for each in done)
+    finally:
+        for each in pending:
+            each.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+
+@pytest.mark.parametrize("name", ["Ada", "Bob"])
+async def test_the_id_of_a_task_out_of_scope_is_taken_whatever_its_arguments(
+    client: Client, remote: httpx.AsyncClient, minted: Minted, name: str
+) -> None:
+    await client.submit(greet, "Ada", id="order-1", labels={"shop": "south"})
+    headers = await minted("operator", labels={"shop": "north"})
+    body = {"workflow": "greet", "arguments": [name], "labels": {"shop": "north"}, "id": "order-1"}
+    answer = await remote.post("/api/v1/tasks", json=body, headers=headers)
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith("found a task with others; choose another id")
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+async def test_a_body_that_nests_deep_is_refused_before_it_is_read(local: httpx.AsyncClient, opening: bytes) -> None:
+    body = b'{"workflow": "greet", "arguments": ' + opening * 5_000
+    answer = await local.post("/api/v1/tasks", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, "levels of nesting" in answer.text) == (422, True)
+    deep = b'{"workflow": "greet", "arguments": ["' + b"[" * 5_000 + b'"]}'
+    answer = await local.post("/api/v1/tasks", content=deep, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 202
+
+
+@pytest.mark.parametrize("number", ["0", "-1", str(2**31), "9" * 30])
+async def test_a_number_that_no_alert_can_have_is_refused(local: httpx.AsyncClient, number: str) -> None:
+    assert (await local.get(f"/api/v1/alerts/{number}/receipts")).status_code in (404, 422)
+    assert (await local.post(f"/api/v1/alerts/{number}/acknowledge")).status_code in (404, 422)

@@ -20,6 +20,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.access.two_person import ActProposed
+from stepward.http.api.body_checks import check_body
 from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.tasks.proposals import proposed
@@ -27,7 +28,7 @@ from stepward.http.api.tasks.task_paths import API
 from stepward.http.client_source import ClientSource
 from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.metrics import Scrapes, metrics
-from stepward.http.problems import EXCEPTION_HANDLERS, HttpRefusal
+from stepward.http.problems import EXCEPTION_HANDLERS
 from stepward.http.sign_in.openid import OpenIdProvider
 from stepward.http.sign_in.routes import SIGN_IN_ROUTES
 from stepward.http.streaming.slots import StreamSlots
@@ -108,7 +109,7 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
 
 
 def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
-    api = Router(API, route_handlers=API_ROUTES, before_request=check_media_type)
+    api = Router(API, route_handlers=API_ROUTES, before_request=check_body)
     return Litestar(
         [health.livez, health.readyz, metrics, api, *SIGN_IN_ROUTES, *pages],
         guards=[authorize],
@@ -124,19 +125,6 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
         logging_config=None,
         debug=False,
     )
-
-
-def check_media_type(request: Request[Any, Any, Any]) -> None:
-    """Raises HttpRefusal (415) for a body whose Content-Type is not JSON, or that is packed."""
-    has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
-    given = request.headers.get("content-type", "")
-    if has_body and given.partition(";")[0].strip().lower() != "application/json":
-        raise HttpRefusal(415, f"Content-Type: expected application/json, found {given[:60]!r}", field="Content-Type")
-    packed = request.headers.get("content-encoding", "identity")
-    if packed.strip().lower() != "identity":
-        raise HttpRefusal(
-            415, f"Content-Encoding: expected none, found {packed[:60]!r}; send it unpacked", field="Content-Encoding"
-        )
 
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:

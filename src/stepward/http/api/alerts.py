@@ -59,7 +59,7 @@ async def list_alerts(
 @post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)
 async def acknowledge_alert(client: RequestClient, number: FromPath[Number], reason: Reason = None) -> None:
     """Acknowledge an alert."""
-    if not await client.acknowledge(number):
+    if not await client.acknowledge(_number(number)):
         raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
     await client.give_reason("acknowledge", number, reason)
 
@@ -82,7 +82,7 @@ async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Rea
 @get("/alerts/{number:int}/receipts", permission=Permission.READ_ALL)
 async def list_receipts(client: RequestClient, number: FromPath[Number]) -> list[ReceiptResource]:
     """List what each sink has taken of an alert, and why it refused last."""
-    found = await client.unscoped.alert_sinks.receipts(number)
+    found = await client.unscoped.alert_sinks.receipts(_number(number))
     return [resource(ReceiptResource, receipt) for receipt in found]
 
 
@@ -119,10 +119,14 @@ async def discard_letters(
 
 
 def _numbers(data: LettersRequest) -> list[int]:
-    for number in data.numbers:
-        if not 1 <= number < NUMBERS:
-            raise HttpRefusal(422, f"numbers: expected 1 to {NUMBERS - 1:,}, found {number}", field="numbers")
-    return data.numbers
+    return [_number(number, "numbers") for number in data.numbers]
+
+
+def _number(number: int, field: str = "number") -> int:
+    """The number of an alert or a dead letter. Raises HttpRefusal (422) for one that no row can have."""
+    if not 1 <= number < NUMBERS:
+        raise HttpRefusal(422, f"{field}: expected 1 to {NUMBERS - 1:,}, found {str(number)[:30]}", field=field)
+    return number
 
 
 def _letter(client: ScopedClient, letter: DeadLetter) -> DeadLetterResource:

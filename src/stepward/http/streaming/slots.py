@@ -1,4 +1,4 @@
-"""Limits on concurrent streams, of this process and of each principal."""
+"""Limits on concurrent streams and waiting answers, of this process and of each principal."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ class StreamSlots:
             )
         if self._open.total() >= MOST_STREAMS:
             raise HttpRefusal(503, f"streams: expected at most {MOST_STREAMS}, found as many", headers=RETRY)
+
+    def is_free(self, principal: Principal) -> bool:
+        """Whether the principal may hold one more answer back."""
+        return self._open[_key(principal)] < MOST_OF_PRINCIPAL and self._open.total() < MOST_STREAMS
 
     @contextmanager
     def held(self, principal: Principal) -> Iterator[None]:

@@ -28,10 +28,14 @@ def check_same(submitted: Sequence[Submitted]) -> None:
     """Raises TaskConflict if one of the ids is that of a task with another workflow or other arguments."""
     for each in submitted:
         if not each.same:
-            raise TaskConflict(
-                f"id {each.id!r}: expected a new id, or the same workflow and arguments, found a task with others; "
-                "choose another id"
-            )
+            raise id_taken(each.id)
+
+
+def id_taken(id: str) -> TaskConflict:
+    """The id is that of another task."""
+    return TaskConflict(
+        f"id {id!r}: expected a new id, or the same workflow and arguments, found a task with others; choose another id"
+    )
 
 
 def signal_too_late(task: Task, name: str) -> IllegalTransition:

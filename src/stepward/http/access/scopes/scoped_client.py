@@ -37,6 +37,7 @@ from stepward.model.states import TaskState
 from stepward.payload import readable
 from stepward.store.contract import ChangedTasks, ChangesPlace
 from stepward.store.rules.batches import in_scope
+from stepward.store.rules.refusals import id_taken
 from stepward.store.search.conditions import both
 
 MOST_ALERTS = 1_000
@@ -172,11 +173,17 @@ class ScopedClient:
         return ScopedBatches(self._session, self.principal, self._audit, needs_two_persons=self.two_persons is not None)
 
     async def submit(self, workflow: str, arguments: list[Any], keywords: Mapping[str, Any], **options: Any) -> str:
-        """Submits a task that will be in scope, and returns its id. Raises HttpRefusal (403)."""
+        """Submits a task that will be in scope, and returns its id.
+
+        Raises HttpRefusal (403), and TaskConflict for the id of a task out of scope, whatever its arguments are.
+        """
         if not self.principal.scope.has(workflow, options.get("labels") or {}):
             raise HttpRefusal(403, "workflow, labels: expected a task within the principal's scope, found one outside")
         handle: TaskHandle[Any] = await self._client.submit(workflow, *arguments, **options, **keywords)
-        found = await self.find(handle.id)
+        try:
+            found = await self.find(handle.id)
+        except TaskNotFound:
+            raise id_taken(handle.id) from None
         await self._audit.acted(self.principal, "submit", task=found.record.uid)
         return handle.id
 

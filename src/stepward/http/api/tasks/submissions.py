@@ -17,6 +17,7 @@ from stepward.http.api.tasks.task_paths import task_path
 from stepward.http.api.tasks.task_reads import answer_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
+from stepward.http.streaming.slots import StreamSlots
 from stepward.model.tracing.submission_span import current_traceparent, linked
 
 MOST_WAIT_SECONDS = 60
@@ -66,9 +67,11 @@ async def submit_task(
     )
     location = {"Location": f"{request.scope.get('stepward.base', '')}{task_path(id)}"}
     seconds = _wait_seconds(prefer)
-    if not seconds:
+    slots: StreamSlots = request.app.state.slots
+    if not seconds or not slots.is_free(client.principal):
         return await answer_of(client, id, 202, **location)
-    has_ended = await _has_ended(client, id, seconds)
+    with slots.held(client.principal):
+        has_ended = await _has_ended(client, id, seconds)
     applied = {"Preference-Applied": f"wait={seconds}"}
     return await answer_of(client, id, 200 if has_ended else 202, **location, **applied)
 
