@@ -48,13 +48,12 @@ class Host:
 
     def start(self, unit: str, drop_in: str = "") -> Process:
         """Start a unit, and wait until it is ready; the drop-in is read after its text."""
-        text = (DEPLOY / "systemd" / f"{unit}@.service").read_text(encoding="utf-8")
-        said = read(f"{text}\n{drop_in}".replace("%S", str(self.state.parents[1])).replace("%i", "shop"))
-        environment = dict(PACE) | dict(each.split("=", 1) for each in said["Environment"])
-        for file in said["EnvironmentFile"]:
-            environment |= self.settings(Path(file).name)
-        command = said["ExecStart"][-1].replace("${APP}", environment.pop("APP", ""))
-        return self.run(shlex.split(command)[1:], environment)
+        return self.run(*self._command(unit, drop_in))
+
+    def start_once(self, unit: str) -> subprocess.CompletedProcess[str]:
+        """Start a unit that ends by itself, and wait for that."""
+        arguments, environment = self._command(unit, "")
+        return done(self.state, *arguments, **environment)
 
     def run(self, arguments: list[str], environment: Mapping[str, str]) -> Process:
         """Start a process that runs on, and wait until it is ready."""
@@ -74,6 +73,16 @@ class Host:
     def close(self) -> None:
         """End all that was started."""
         self._running.close()
+
+    def _command(self, unit: str, drop_in: str) -> tuple[list[str], Mapping[str, str]]:
+        """What a unit runs, after the program's name, and its environment."""
+        text = (DEPLOY / "systemd" / f"{unit}@.service").read_text(encoding="utf-8")
+        said = read(f"{text}\n{drop_in}".replace("%S", str(self.state.parents[1])).replace("%i", "shop"))
+        environment = dict(PACE) | dict(each.split("=", 1) for each in said["Environment"])
+        for file in said["EnvironmentFile"]:
+            environment |= self.settings(Path(file).name)
+        command = said["ExecStart"][-1].replace("${APP}", environment.pop("APP", ""))
+        return shlex.split(command)[1:], environment
 
     def _ours(self, text: str) -> str:
         return re.sub("|".join(map(re.escape, self._names)) or r"(?!)", lambda found: self._names[found[0]], text)

@@ -24,7 +24,7 @@ from tests.programs import program
 PASSWORDS_ASKED = "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 ENCRYPTED = "db.example/shop?sslmode=verify-full"
 """How the page writes the database, whose server here speaks no TLS and is on this host."""
-WEB, OPERATOR = "shop-web.env", "shop-operator.env"
+OWNER, WEB, OPERATOR = "shop-owner.env", "shop-web.env", "shop-operator.env"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 FRONT_END = """
 import asyncio, os
@@ -68,7 +68,7 @@ async def _granted(host: Host, server: postgres.Server, lacking: str) -> None:
     await server.execute("create database shop")
     await server.execute(owner, "shop")
     await _give_passwords(host, server, owner)
-    ran = await asyncio.to_thread(host.type, guide.commands(migrate)[-1], "shop-owner.env")
+    ran = await asyncio.to_thread(host.type, guide.commands(migrate)[-1], OWNER)
     assert ran.returncode == 0, ran.stderr
     assert lacking in others
     await server.execute(others.replace(lacking, "", 1), "shop")
@@ -138,7 +138,7 @@ def through_a_pooler(server: postgres.Server, folder: Path) -> Iterator[Host]:
         *_, bounds = guide.blocks("sql", section)
         asyncio.run(server.execute(bounds))
         with pgbouncer.running(server.port, "transaction", users=users) as port:
-            others = {name: text for name, text in files.items() if name not in ("shop.env", "shop-owner.env")}
+            others = {name: text for name, text in files.items() if name not in ("shop.env", OWNER)}
             host.install({name: text.replace(ENCRYPTED, f"127.0.0.1:{port}/shop") for name, text in others.items()})
             # The page's bounds are for the default lease of processes.
             host.install(dict.fromkeys(others, f"STEPWARD_LEASE={Settings().lease:g}s\n"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,12 @@ import pytest
 from servers import postgres
 from tests.deploy import guide
 from tests.deploy.host import Host, survive_a_death, try_it
-from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats, over_rabbitmq, through_a_pooler
-from tests.deploy.without_passwords import over_nats_with_nkeys, over_rabbitmq_with_certificates
+from tests.deploy.layouts import OPERATOR, OWNER, WEB, begun, beside, listen, over_nats, over_rabbitmq, through_a_pooler
+from tests.deploy.without_passwords import (
+    over_nats_with_credentials,
+    over_nats_with_nkeys,
+    over_rabbitmq_with_certificates,
+)
 
 pytestmark = pytest.mark.servers
 
@@ -85,7 +90,16 @@ def test_on_postgresql_another_scheduler_goes_on_with_its_login(server: postgres
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("over", [over_nats, over_nats_with_nkeys, over_rabbitmq, over_rabbitmq_with_certificates])
+@pytest.mark.parametrize(
+    "over",
+    [
+        over_nats,
+        over_nats_with_nkeys,
+        over_nats_with_credentials,
+        over_rabbitmq,
+        over_rabbitmq_with_certificates,
+    ],
+)
 def test_postgresql_and_a_broker_with_a_login_for_each_process(
     server: postgres.Server, tmp_path: Path, over: Callable[[postgres.Server, Path], AbstractContextManager[Host]]
 ) -> None:
@@ -95,6 +109,46 @@ def test_postgresql_and_a_broker_with_a_login_for_each_process(
         listen(host, "STEPWARD_TRANSPORT")
         survive_a_death(host, scheduler, "stepward-scheduler", WEB, OPERATOR)
         assert host.ask("alerts", file=OPERATOR).stdout == "No open alerts.\n"
+
+
+@pytest.mark.faults
+def test_postgresql_in_one_process_with_one_login(server: postgres.Server, tmp_path: Path) -> None:
+    with beside(server, tmp_path) as host:
+        owner = host.settings(OWNER)
+        host.install({"shop.env": "".join(f"{name}={value}\n" for name, value in owner.items())})
+        process = host.start("stepward")
+        try_it(host, OWNER, OWNER)
+        survive_a_death(host, process, "stepward", OWNER, OWNER)
+
+
+@pytest.mark.faults
+def test_the_timer_in_place_of_a_supervisor(server: postgres.Server, tmp_path: Path) -> None:
+    with beside(server, tmp_path) as host:
+        units = [unit for unit in guide.units(guide.section(guide.RIGHTS)) if unit != "stepward-supervisor"]
+        scheduler, *_ = [host.start(unit) for unit in units]
+        with timer(host) as codes:
+            try_it(host, WEB, OPERATOR)
+            survive_a_death(host, scheduler, "stepward-scheduler", WEB, OPERATOR)
+    assert set(codes) == {0}
+
+
+@contextmanager
+def timer(host: Host) -> Iterator[list[int]]:
+    """Starts the timer's unit again a second after its end, in place of 30; the exit codes."""
+    codes: list[int] = []
+    over = threading.Event()
+
+    def passes() -> None:
+        while not over.wait(1):
+            codes.append(host.start_once("stepward-supervise-once").returncode)
+
+    thread = threading.Thread(target=passes)
+    thread.start()
+    try:
+        yield codes
+    finally:
+        over.set()
+        thread.join()
 
 
 @pytest.mark.faults

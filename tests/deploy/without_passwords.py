@@ -17,6 +17,7 @@ from tests.deploy import guide
 from tests.deploy.host import Host
 from tests.deploy.layouts import admit, beside
 from tests.programs import program
+from tests.transport.nats.issuer import Issuer
 
 NKEYS, CERTIFICATES = "with NKeys, in ", "with certificates, in "
 PLUGIN = "rabbitmq_auth_mechanism_ssl"
@@ -42,6 +43,33 @@ def over_nats_with_nkeys(server: postgres.Server, folder: Path) -> Iterator[Host
     ):
         host.install(guide.files(section, NKEYS))
         yield host
+
+
+@contextmanager
+def over_nats_with_credentials(server: postgres.Server, folder: Path) -> Iterator[Host]:
+    """A host beside a database and a NATS server that knows no user: the page's permissions are in the users' files."""
+    section = guide.part(guide.section(guide.BROKER), "**NATS**", "**RabbitMQ**")
+    [address] = re.findall(r"`(nats://payments@\S+\?credentials=\S+)`", section)
+    issuer = Issuer()
+    issue(issuer, folder)
+    files = {name: re.findall(r"//(\w+)@", text)[0] for name, text in guide.files(section, NKEYS).items()}
+    with (
+        nats.running(users=issuer.settings()) as node,
+        beside(server, folder, names=_names(folder, nats=f"127.0.0.1:{node.port}")) as host,
+    ):
+        host.install(
+            {name: f"STEPWARD_TRANSPORT={address.replace('payments', login)}\n" for name, login in files.items()}
+        )
+        yield host
+
+
+def issue(issuer: Issuer, folder: Path) -> None:
+    """Write a credentials file for each login of the page, with the permissions that it has there."""
+    for login, permissions in guide.permitted().items():
+        publish, subscribe = (
+            [each.removeprefix(verb) for each in permissions if each.startswith(verb)] for verb in ("PUB ", "SUB ")
+        )
+        (folder / f"{login}.creds").write_text(issuer.credentials(login, publish, subscribe))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import nats as client
 import pytest
 
 from servers import nats
-from tests.deploy import guide
+from tests.deploy.without_passwords import issue
 from tests.transport.nats.issuer import Issuer
 from tests.transport.nats.test_permissions import application
 
@@ -18,11 +18,7 @@ pytestmark = pytest.mark.servers
 
 async def test_users_of_credentials_files_do_their_part_and_no_others(tmp_path: Path) -> None:
     issuer = Issuer()
-    for login, permissions in guide.permitted().items():
-        publish, subscribe = (
-            [each.removeprefix(verb) for each in permissions if each.startswith(verb)] for verb in ("PUB ", "SUB ")
-        )
-        (tmp_path / f"{login}.creds").write_text(issuer.credentials(login, publish, subscribe))
+    issue(issuer, tmp_path)
     with nats.running(users=issuer.settings()) as node:
 
         def at(login: str) -> str:
