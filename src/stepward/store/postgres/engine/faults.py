@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 
 import asyncpg
 
@@ -116,12 +117,20 @@ def _on_the_way(error: BaseException, place: str) -> StoreUnavailable:
             "write @ as %40"
         )
     if "SSL" in str(error):
-        return StoreUnavailable(
-            f"store {place}: expected the server to take TLS, found: {detail(error)}; turn TLS on there, or set sslmode"
-        )
+        return StoreUnavailable(f"store {place}: {_of_tls(error)}")
     if isinstance(error, OSError):
         return StoreUnavailable(f"store {place}: expected a server that answers, found: {detail(error)}; start it")
     expected, found = "PostgreSQL to do it", detail(error)
     if isinstance(error, asyncpg.InternalClientError) and ENDED in found:
         expected, found = "an open connection", "that the server ends it"
     return StoreUnavailable(f"store {place}: expected {expected}, found {found}; try again")
+
+
+def _of_tls(error: BaseException) -> str:
+    """What failed in a handshake, and what to do."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            f"expected a certificate of a known authority for that host, found: {error.verify_message}; name the "
+            "authority's file in sslrootcert, and the host as its certificate does"
+        )
+    return f"expected the server to take TLS, found: {detail(error)}; turn TLS on there, or set sslmode"

@@ -11,6 +11,7 @@ from asyncpg.connect_utils import SessionAttribute
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.settings.plaintext import check_database
 from stepward.store.address import PostgresPlace, hosts_of, rotated
+from stepward.store.postgres.engine.connecting.authorities import check_authorities, system_trust
 from stepward.store.postgres.engine.connecting.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.faults import BROKEN, translated
@@ -68,6 +69,7 @@ class Connector:
 
     def __init__(self, place: PostgresPlace, schema: str, codec: RowCodec | None = None) -> None:
         check_database(place.dsn)
+        check_authorities(place.dsn)
         self.place = place
         self.pooled = place.pooled
         self.lineage = Lineage()
@@ -154,6 +156,7 @@ class Connector:
         is_any = any_server or TARGET in self.place.dsn
         raw: Raw = await asyncpg.connect(
             dsn,
+            ssl=system_trust(dsn),
             timeout=CONNECT_SECONDS,
             # Through a pooler a statement may meet another process of the server than its preparation did.
             statement_cache_size=0 if self.pooled or any_server else STATEMENTS_KEPT,
