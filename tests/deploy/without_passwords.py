@@ -49,17 +49,19 @@ def over_nats_with_nkeys(server: postgres.Server, folder: Path) -> Iterator[Host
 def over_nats_with_credentials(server: postgres.Server, folder: Path) -> Iterator[Host]:
     """A host beside a database and a NATS server that knows no user: the page's permissions are in the users' files."""
     section = guide.part(guide.section(guide.BROKER), "**NATS**", "**RabbitMQ**")
-    [address] = re.findall(r"`(nats://payments@\S+\?credentials=\S+)`", section)
-    issuer = Issuer()
-    issue(issuer, folder)
+    [tls] = [block for block in guide.blocks("", section) if block.startswith("tls")]
+    [address] = re.findall(r"`(tls://payments@\S+\?credentials=[^`\s]+)`", section)
     files = {name: re.findall(r"//(\w+)@", text)[0] for name, text in guide.files(section, NKEYS).items()}
+    authority, issuer = certified(folder), Issuer()
+    issue(issuer, folder)
+    settings = tls.replace("/etc/nats", str(authority.certificate.parent)) + issuer.settings()
     with (
-        nats.running(users=issuer.settings()) as node,
+        nats.running(users=settings) as node,
         beside(server, folder, names=_names(folder, nats=f"127.0.0.1:{node.port}")) as host,
     ):
-        host.install(
-            {name: f"STEPWARD_TRANSPORT={address.replace('payments', login)}\n" for name, login in files.items()}
-        )
+        # The system does not know the authority of the test.
+        addresses = {name: f"{address.replace('payments', login)}&ca={folder}/ca.pem" for name, login in files.items()}
+        host.install({name: f"STEPWARD_TRANSPORT={text}\n" for name, text in addresses.items()})
         yield host
 
 
