@@ -15,6 +15,7 @@ from stepward.events import AlertSink, Event, Observers
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.settings import Settings
+from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
 from stepward.supervisor.archives.archive import Archive
 from tests.supervisor.fake_store import FakeStore
@@ -78,3 +79,9 @@ async def bench() -> AsyncIterator[Bench]:
     yield bench
     for made in bench.made:
         await made.close()
+
+
+def supervisor_on(store: SupervisorStore, environment: Environment) -> Supervisor:
+    return Supervisor(
+        store, instance="s1", settings=Settings(), observers=Observers(), environment=environment, sinks=[]
+    )
