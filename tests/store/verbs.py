@@ -9,57 +9,18 @@ from stepward.model.agents import AgentHealth, Report
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slots import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.model.plan import PlannedStage, Plans
-from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Task, WorkflowRecord
-from stepward.model.schedule import Overlap, Schedule
-from stepward.model.states import StepKind, StepState
-from stepward.store.contract import Decision, Directive, Least, Post, Store
-from tests.store.changes import REPLIES, drawn_changes
+from stepward.model.records import Instance, Role, Task, WorkflowRecord
+from stepward.store.contract import Directive, Least, Store
+from tests.store.changes import drawn_changes
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Act, Maker, Stream
+from tests.store.drawn_tasks import BODIES, PLANS, SERVED, drawn_task, fresh
 from tests.store.listing import listed
 from tests.store.operators import OPERATORS
+from tests.store.supervisor_verbs import SUPERVISION
 
-SERVED = [("order", "1"), ("order", "2"), ("refund", "1")]
-BODIES = (b"null", b'{"message":"no","step":"charge/1"}', b'{"message":"no"}')
 KEYS = ("charge/1", "pack/1", "charge/1~undo", "stage/1")
 VERBS = ("undo", "cancel", "suspend", "resume", "resubmit", "mark_done")
-STAGE = PlannedStage(
-    stage="stage",
-    key="stage/1",
-    name="stage",
-    kind=StepKind.OPERATION,
-    agent="pay",
-    complete_seconds=9.0,
-    has_undo=True,
-    irreversible=False,
-    waits_for=(),
-)
-PLANS: Plans = {("order", "2"): (STAGE,)}
-
-
-def drawn_task(stream: Stream, **fields: Any) -> Task:
-    """A task that was not submitted, or one with the id of a submitted task."""
-    chance = stream.chance
-    uid = stream.new("uid")
-    workflow, version = chance.choice(SERVED)
-    usual: dict[str, Any] = {
-        "workflow": workflow,
-        "version": version,
-        "id": stream.pick(stream.ids) if stream.ids and chance.random() < 0.1 else uid,
-        "priority": chance.randrange(3),
-        "fairness_key": chance.choice((None, "a", "b")),
-        "input": chance.choice((b"[]", b"[1]")),
-        "created_at": stream.now(),
-        "wake_at": stream.now() + chance.choice((1, 60)) if chance.random() < 0.2 else None,
-        "deadline": stream.now() + chance.choice((0, 30)) if chance.random() < 0.2 else None,
-        "reply_to": REPLIES if chance.random() < 0.3 else None,
-        "labels": chance.choice((b"{}", b'{"city":"Ulm"}')),
-    }
-    task = Task(uid=uid, **usual | fields)
-    stream.ids.append(task.id)
-    stream.uids.append(uid)
-    return task
 
 
 def instance_of(stream: Stream) -> str:
@@ -69,7 +30,7 @@ def instance_of(stream: Stream) -> str:
 
 async def submit(stream: Stream) -> Act:
     tasks = [drawn_task(stream) for _ in range(stream.chance.randrange(1, 4))]
-    return lambda store, number: store.client.submit(_fresh(tasks), PLANS)
+    return lambda store, number: store.client.submit(fresh(tasks), PLANS)
 
 
 async def share(stream: Stream) -> Act:
@@ -82,7 +43,7 @@ async def share(stream: Stream) -> Act:
     async def act(store: Store, number: int) -> Any:
         try:
             async with store.client.transaction() as transaction:
-                answers = await transaction.submit(_fresh([task]), PLANS)
+                answers = await transaction.submit(fresh([task]), PLANS)
                 known = await transaction.known(stream.ids[-5:])
                 finished = told is not None and await transaction.finish(owner, told)
                 if not is_kept:
@@ -92,11 +53,6 @@ async def share(stream: Stream) -> Act:
         return [*answers, sorted(known), finished]
 
     return act
-
-
-def _fresh(tasks: list[Task]) -> list[Task]:
-    """Copies: a store counts on the record what it tells."""
-    return [Task(**{name: getattr(task, name) for name in Task.__struct_fields__}) for task in tasks]
 
 
 async def held_task(stream: Stream) -> Task | None:
@@ -259,157 +215,6 @@ async def describe(stream: Stream) -> Act:
     return lambda store, number: store.host.register_workflows([record])
 
 
-async def lead(stream: Stream) -> Act:
-    instance = stream.chance.choice(("one", "one", "two"))
-
-    async def act(store: Store, number: int) -> Any:
-        term = await store.supervisor.lead(instance, 20.0)
-        stream.term = term or stream.term
-        return term
-
-    return act
-
-
-async def forgive(stream: Stream) -> Act:
-    return lambda store, number: store.supervisor.forgive(stream.term, 5.0)
-
-
-async def fence(stream: Stream) -> Act:
-    async def act(store: Store, number: int) -> Any:
-        return sorted(await store.supervisor.fence(stream.term), key=lambda instance: instance.id)
-
-    return act
-
-
-async def free(stream: Stream) -> Act:
-    return lambda store, number: store.supervisor.free(stream.term, 2)
-
-
-async def decide(stream: Stream) -> Act:
-    chance = stream.chance
-    expired = await stream.stores[0].supervisor.expired_steps(9)
-    decisions = [
-        Decision(
-            task=found.task,
-            run=found.run,
-            key=found.key,
-            attempt=found.attempt + (chance.random() < 0.1),
-            state=state,
-            repeat_at=stream.now() + 1 if state is StepState.TO_REPEAT else None,
-            error=BODIES[1] if state is StepState.FAILED else None,
-            posts=(Post(task=found.task, kind=InboxKind.FAIL, body=BODIES[1]),) if state is StepState.FAILED else (),
-            audit=Audit(actor="supervisor", act=state.value, task=found.task),
-        )
-        for found in expired
-        for state in [chance.choice((StepState.TO_REPEAT, StepState.FAILED))]
-    ]
-    return lambda store, number: store.supervisor.decide(stream.term, decisions)
-
-
-async def expire_task(stream: Stream) -> Act | None:
-    found = stream.pick(await stream.stores[0].supervisor.expired_tasks(9))
-    if found is None:
-        return None
-    post = Post(task=found.task, kind=stream.chance.choice((InboxKind.FAIL, InboxKind.CANCEL)), body=BODIES[2])
-    audit = Audit(actor="supervisor", act="late", task=found.task)
-    return lambda store, number: store.supervisor.expire_task(stream.term, found.task, post, audit)
-
-
-async def unserved(stream: Stream) -> Act:
-    return lambda store, number: store.supervisor.unserved(stream.term, 5.0)
-
-
-async def purge(stream: Stream) -> Act:
-    before, limit = stream.now() - stream.chance.choice((30, 300)), 99  # Of those that ended at once, any may go first.
-    is_operator = stream.chance.random() < 0.5
-
-    async def act(store: Store, number: int) -> Any:
-        batch = await store.supervisor.outlived(before, limit)
-        uids = [task.uid for task in batch]
-        assert await store.supervisor.unchanged(batch)
-        read = [
-            *await store.supervisor.outlived_tasks(uids, ""),
-            *await store.supervisor.outlived_steps(uids, ("", 0, 0)),
-            *await store.supervisor.outlived_inbox(uids, ("", 0)),
-            *await store.supervisor.outlived_signals(uids, ("", "", "")),
-        ]
-        purged = await (
-            store.operators.purge_ended(batch, before, "ada")
-            if is_operator
-            else store.supervisor.purge(stream.term, batch)
-        )
-        return [*read, purged] if purged.tasks else []
-
-    return act
-
-
-async def prune(stream: Stream) -> Act:
-    before = stream.now() - stream.chance.choice((30, 300))
-    is_operator = stream.chance.random() < 0.5
-
-    async def act(store: Store, number: int) -> Any:
-        records = await store.supervisor.old_records(before)
-        pruned = await (
-            store.operators.prune_as(records, "ada") if is_operator else store.supervisor.prune(stream.term, records)
-        )
-        left = await store.operators.acts(0)
-        # Numbers are each store's own, and so are the hashes, which follow from what names them.
-        return [pruned, *(act.audit.act for act in records.acts), len(records.alerts), *(act.audit.act for act in left)]
-
-    return act
-
-
-async def raise_alert(stream: Stream) -> Act:
-    alert = Alert(kind=stream.chance.choice(("archive", "other")), message="no room")
-    return lambda store, number: store.supervisor.raise_alert(stream.term, alert)
-
-
-async def schedule(stream: Stream) -> Act:
-    name, cron = stream.chance.choice(("a", "b")), stream.chance.choice(("0 0 * * *", "1 0 * * *"))
-    declared = Schedule(
-        name=name,
-        workflow="order",
-        version="2",
-        input=b"[]",
-        cron=cron,
-        timezone="UTC",
-        catch_up="one",
-        priority=5,
-        next_at=stream.now() + 10,
-        overlap=stream.chance.choice(tuple(Overlap)),
-    )
-    if stream.chance.random() < 0.5:
-        return lambda store, number: store.host.register_schedules([declared])
-    return lambda store, number: store.operators.create_schedule(declared, "ada")
-
-
-async def fire(stream: Stream) -> Act | None:
-    due = stream.pick(await stream.stores[0].supervisor.due_schedules(9))
-    if due is None:
-        return None
-    tasks = [drawn_task(stream, workflow=due.workflow, version=due.version)]
-    next_at = stream.now() + 20
-    return lambda store, number: store.supervisor.fire(stream.term, due, _fresh(tasks), next_at)
-
-
-async def start_scheduled(stream: Stream) -> Act | None:
-    name, act = stream.chance.choice(("a", "b")), stream.chance.choice(("trigger", "backfill"))
-    found = await stream.stores[0].operators.schedule(name)
-    if found is None:
-        return None
-    tasks = [drawn_task(stream, workflow=found.workflow, version=found.version)]
-    return lambda store, number: store.operators.start_scheduled(found, _fresh(tasks), act, "ada")
-
-
-async def reschedule(stream: Stream) -> Act:
-    name, choice, now = stream.chance.choice(("a", "b")), stream.chance.randrange(10), stream.now()
-    if choice == 0:
-        return lambda store, number: store.operators.remove_schedule(name, "ada")
-    if choice < 4:
-        return lambda store, number: store.operators.pause_schedule(name, "ada")
-    return lambda store, number: store.operators.resume_schedule(name, now + 5, "ada")
-
-
 async def wake(stream: Stream) -> Act:
     return lambda store, number: store.scheduler.next_wake()
 
@@ -442,22 +247,7 @@ MAKERS: Mapping[str, Maker] = {
                 break_agent,
                 bound,
             ),
-            *(
-                lead,
-                forgive,
-                fence,
-                free,
-                decide,
-                expire_task,
-                unserved,
-                purge,
-                prune,
-                raise_alert,
-                schedule,
-                fire,
-                start_scheduled,
-                reschedule,
-            ),
+            *SUPERVISION,
             *(wake, due, later, *OPERATORS),
         )
     },
