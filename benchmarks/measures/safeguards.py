@@ -17,9 +17,10 @@ from benchmarks.application import act, make_app, service, ten
 from benchmarks.loads import AT_ONCE, concurrently, ratio
 from benchmarks.store_locations import Place
 from servers import nats
-from stepward import App, Client, payload, step, workflow
+from stepward import App, Client, step, workflow
 from stepward.client.submitting import validation
 from stepward.model.messages.signing import Signer
+from stepward.payload import encoding
 from stepward.store import transaction_scopes
 from stepward.store.postgres.engine.connecting.session import Use
 from stepward.store.postgres.engine.connection import Connection
@@ -126,7 +127,7 @@ def unguarded() -> Iterator[None]:
         for owner, name, instead in (
             (Signer, "proof", lambda *_: "0" * 32),
             (Signer, "is_genuine", lambda *_: True),
-            (payload, "is_deeper", lambda *_: False),
+            (encoding, "is_deeper", lambda *_: False),
             (validation, "_check_text", lambda *_: None),
             (transaction_scopes.Scope, "check", lambda _: None),
             (transaction_scopes, "refuse_nested", lambda _: None),

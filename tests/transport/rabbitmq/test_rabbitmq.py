@@ -73,7 +73,7 @@ async def test_an_unreachable_server_is_one_error_line() -> None:
     assert "canary" not in str(told.value)
 
 
-@pytest.mark.parametrize("address", ["amqp://", "amqp://host:port/", "amqp://[::1/"])
+@pytest.mark.parametrize("address", ["amqp://", "amqp://127.0.0.1:port/", "amqp://[::1/"])
 async def test_an_address_without_a_host_is_refused(address: str) -> None:
     with pytest.raises(SettingsError, match=r"expected amqp://USER:PASSWORD@HOST"):
         await opened(address, app="shop")
