@@ -98,7 +98,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(PYTHON) -m venv --clear build/lock
 	@build/lock/bin/python -m pip --quiet --disable-pip-version-check --no-input install 'uv==0.13.*'
 	@$(COMPILE) --upgrade --extra http --group dev --output-file requirements/dev.txt pyproject.toml
-	@$(COMPILE) $(AS_TESTED) --extra apprise --extra console --extra http --extra postgres --extra nats --extra rabbitmq \
+	@$(COMPILE) $(AS_TESTED) --extra apprise --extra console --extra http --extra large-payloads --extra postgres --extra nats --extra rabbitmq \
 		--extra telemetry --output-file requirements/runtime.txt pyproject.toml
 	@$(COMPILE) $(AS_TESTED) --group build --output-file requirements/build.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
