@@ -53,6 +53,7 @@ from stepward.errors import (
     Unrecoverable,
 )
 from stepward.http.asgi import AsgiApplication
+from stepward.large_payloads import LargePayloads
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.current import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
@@ -127,6 +128,7 @@ __all__ = [
     "IllegalTransition",
     "Instance",
     "InvalidFilter",
+    "LargePayloads",
     "LeaseLapsed",
     "LimitStatus",
     "LongWait",

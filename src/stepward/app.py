@@ -26,11 +26,12 @@ from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
-from stepward.running import Health, Reach, Running
+from stepward.running import Health, Reach, Running, keeper_for
 from stepward.schedules.due import CatchUp, OverlapPolicy
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store
+from stepward.store.outside.use_check import check_large_payloads
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
@@ -218,6 +219,7 @@ class App:
         session = ClientSession(
             store,
             codec=codec_of(self.name, self.settings.encryption),
+            keeper=keeper_for(self.name, self.settings, self.environment),
             app=self.name,
             registry=self.registry,
             environment=self.environment,
@@ -245,19 +247,19 @@ class App:
         return running
 
     async def _open(self, settings: Settings, roles: Roles) -> Running:
-        codec = codec_of(self.name, settings.encryption)
-        store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec)
+        codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
+        store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
         await store.open()
-        hints = Hints()
-        endings = Endings()
+        hints, endings = Hints(), Endings()
         try:
             await store.host.check_rights(roles.kinds(self.agents, self.submissions))
             await check_keys(store.host, codec)
+            await check_large_payloads(store.host, keeper)
             if roles.scheduler:
                 await mark_key(store.host, codec)
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
             signer = Signer(await store.host.identity(fresh))
-            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec)
+            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec, keeper)
             transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
             await store.close()
@@ -283,6 +285,7 @@ class App:
             sinks=sinks_of(settings, self.name, queues),
             failures=self._failures,
             codec=codec,
+            keeper=keeper,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)
 

@@ -10,6 +10,7 @@ from stepward.client import Endings
 from stepward.clock import Environment
 from stepward.events import Hints, Observers
 from stepward.host import Host
+from stepward.large_payloads import PayloadKeeper, keeper_of
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer
 from stepward.payload.sealed import PayloadCodec
@@ -17,10 +18,12 @@ from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.contract import Transport
+from stepward.transport.large_payload_transport import LargePayloadTransport
 from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.opening import broker_queues, is_broker, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.large_payload_queues import with_large_payloads
 from stepward.transport.queues.sealed_queues import sealed_queues
 from stepward.transport.sealed_transport import SealedTransport
 from stepward.transport.store.store_queues import StoreQueues
@@ -91,6 +94,13 @@ class Health:
         return {} if self.running is None else self.running.host.waits()
 
 
+def keeper_for(app: str, settings: Settings, environment: Environment) -> PayloadKeeper | None:
+    """The keeper of large payloads that the settings name."""
+    encrypts = settings.encryption is not None
+    age = settings.large_payload_orphans
+    return keeper_of(app, settings.outside, encrypts=encrypts, environment=environment, orphans_after=age)
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Opens the queues that the settings name: those between the actors, and the application's own."""
@@ -103,6 +113,7 @@ class Reach:
     hints: Hints
     signer: Signer
     codec: PayloadCodec | None = None
+    keeper: PayloadKeeper | None = None
 
     async def transport(self, asks: Sequence[str]) -> Transport:
         """The transport of requests to the Agents ``asks`` and of their replies. Raises SettingsError or
@@ -110,7 +121,8 @@ class Reach:
         if self.settings.transport == "local":
             return MemoryTransport(self.store.now)
         opened = await self._queued_transport(asks)
-        return opened if self.codec is None else SealedTransport(opened, self.codec, self.observers)
+        sealed = opened if self.codec is None else SealedTransport(opened, self.codec, self.observers)
+        return sealed if self.keeper is None else LargePayloadTransport(sealed, self.keeper, self.observers)
 
     async def _queued_transport(self, asks: Sequence[str]) -> Transport:
         if self.settings.transport == "store":
@@ -133,7 +145,7 @@ class Reach:
 
     def queues(self, brokered: BrokerQueues | None) -> AppQueues:
         """The application's own queues: those at the broker, or else in the store."""
-        return sealed_queues(brokered or self._store_queues(), self.codec)
+        return with_large_payloads(sealed_queues(brokered or self._store_queues(), self.codec), self.keeper)
 
     def _store_queues(self) -> AppQueues:
         queues = StoreQueues(self.store.messages, poll=self.settings.poll)

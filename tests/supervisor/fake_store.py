@@ -263,6 +263,18 @@ class FakeStore:
         self.acts = self.acts[len(records.acts) :]
         return len(records.acts)
 
+    async def deleted_owners(self, limit: int) -> list[str]:
+        return []
+
+    async def forget_owners(self, uids: Sequence[str]) -> None:
+        self._call("forget_owners")
+
+    async def known_owners(self, uids: Sequence[str]) -> set[str]:
+        return set(uids)
+
+    async def family(self, uid: str, limit: int) -> list[str]:
+        return []
+
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         return {task.finished_at for task in batch} <= set(self.ended_at)
 

@@ -17,12 +17,13 @@ from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.limits import LimitStatus
 from stepward.client.queues.events import StatusEvents
-from stepward.client.session import ClientSession
+from stepward.client.session import ClientSession, Protection, session_at
 from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.durations import Duration
-from stepward.encryption import Encryption, codec_of
+from stepward.encryption import Encryption
+from stepward.large_payloads import LargePayloads
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
@@ -39,7 +40,7 @@ class Client:
     """A connection to an application's state store; use it as ``async with Client(address, app=name)``.
 
     With ``transport``, a broker's address, response queues are read from there. ``encryption`` has the keys of a store
-    whose payloads are encrypted.
+    whose payloads are encrypted; ``large_payloads`` says where an application keeps its large ones.
     """
 
     def __init__(
@@ -50,9 +51,9 @@ class Client:
         transport: str | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
         encryption: Encryption | None = None,
+        large_payloads: LargePayloads | None = None,
     ) -> None:
-        codec = codec_of(app, encryption)
-        self._session = ClientSession(store, app=app, transport=transport, payload_bytes=payload_bytes, codec=codec)
+        self._session = session_at(store, app, transport, payload_bytes, Protection(app, encryption, large_payloads))
 
     async def __aenter__(self) -> Client:
         await self._session.open()
@@ -85,10 +86,9 @@ class Client:
         options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
         options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
         validation.usable("client.submit()", self._session.missing)
-        submissions = self._session.submissions
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            prepared = await submissions.prepared(workflow, args, kwargs, options)
-            submitted = await submissions.write(prepared, transaction)
+            prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)
+            submitted = await self._session.submissions.write(prepared, transaction)
             return handles(self._session, submitted, prepared.known)[0]
 
     async def submit_many(
@@ -105,10 +105,9 @@ class Client:
         With ``ids`` all are one transaction, without it 10,000 rows are.
         """
         validation.usable("client.submit_many()", self._session.missing)
-        submissions = self._session.submissions
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            prepared = await submissions.prepared_many(workflow, arguments, ids, Options(**options))
-            submitted = await submissions.write_many(prepared, transaction, at_once=ids is not None)
+            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            submitted = await self._session.submissions.write_many(prepared, transaction, at_once=ids is not None)
             return handles(self._session, submitted, prepared.known)
 
     def events(self, queue: str) -> StatusEvents:

@@ -19,10 +19,12 @@ from stepward.client.submitting.submissions import Preparation, SubmissionWriter
 from stepward.client.task_pages import Page
 from stepward.client.waiting.waiting import Endings, Lookout
 from stepward.clock import Environment
+from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused, TaskNotFound
 from stepward.events import Hints
+from stepward.large_payloads import LargePayloads, PayloadKeeper, keeper_of
 from stepward.model.plan import Plan
-from stepward.model.records import Task
+from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
@@ -67,14 +69,15 @@ class ClientSession:
         payload_bytes: int = PAYLOAD_BYTES,
         poll: float = POLL,
         codec: PayloadCodec | None = None,
+        keeper: PayloadKeeper | None = None,
     ) -> None:
         environment = environment or Environment()
         self.owns_store = isinstance(store, str)
-        opened: Store = (
-            store if not isinstance(store, str) else open_store(store, app=app, environment=environment, codec=codec)
-        )
+        opened = _opened(store, app, environment, codec, keeper)
         self._store = opened
         self._codec = codec
+        self.keeper = keeper
+        """Keeps large payloads outside the store, if any are."""
         self.missing = NOT_ENTERED if self.owns_store else None
         """What keeps the client from being used, if anything; one on a store that is open may be used at once."""
         self.app = app
@@ -90,9 +93,9 @@ class ClientSession:
         self._operations = registry.operations if registry is not None else {}
         self.completions = Completions(opened.client, app, environment, self.hints, payload_bytes, self._operations)
         preparation = Preparation(opened.client, app, registry or Registry([], []), environment, payload_bytes)
-        self.submissions = SubmissionWriter(opened.client, preparation, self.hints, submit_locally)
+        self.submissions = SubmissionWriter(opened.client, preparation, self.hints, submit_locally, keeper)
         self._owns_queues = queues is None
-        self._queues = queues or queues_beside(opened, transport, app, environment, codec)
+        self._queues = queues or queues_beside(opened, transport, app, environment, codec, keeper)
         if self._owns_queues:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
@@ -193,7 +196,7 @@ class ClientSession:
         self.check("client.task()")
         if directive.input is not None or directive.result is not None:
             task = await self.record(id)
-            step = named_step(task, await self.store.client.steps(task.id), directive)
+            step = await self._whole(named_step(task, await self.store.client.steps(task.id), directive))
             refuse_unfit(step, directive, self._operations)
             directive = with_secrets(step, directive)
         asked = replace(directive, reason=self._reason, expected=self._expected)
@@ -202,6 +205,12 @@ class ClientSession:
         state = await self.store.client.direct(validation.known_id(id), asked)
         self.hints.hint()
         return state
+
+    async def _whole(self, step: Step | None) -> Step | None:
+        """The step with its arguments, also if they are kept outside the store."""
+        if step is None or self.keeper is None:
+            return step
+        return replace(step, input=await self.keeper.fetch(step.task, step.input))
 
     async def signal(
         self, id: validation.Id, name: str, body: bytes, signal_id: validation.Id | None, by: str | None = None
@@ -220,3 +229,34 @@ class ClientSession:
         )
         self.hints.hint()
         return fresh
+
+
+def _opened(
+    store: str | Store, app: str, environment: Environment, codec: PayloadCodec | None, keeper: PayloadKeeper | None
+) -> Store:
+    """The store of an address; one that is given open stays as it is."""
+    if not isinstance(store, str):
+        return store
+    return open_store(store, app=app, environment=environment, codec=codec, keeper=keeper)
+
+
+class Protection:
+    """How an application protects its payloads, and where it keeps large ones."""
+
+    def __init__(self, app: str, encryption: Encryption | None, large: LargePayloads | None) -> None:
+        self.codec = codec_of(app, encryption)
+        self.keeper = keeper_of(app, large, encrypts=encryption is not None)
+
+
+def session_at(
+    store: str, app: str, transport: str | None, payload_bytes: int, protection: Protection
+) -> ClientSession:
+    """The session of a client on the store of that address, without the application's code."""
+    return ClientSession(
+        store,
+        app=app,
+        transport=transport,
+        payload_bytes=payload_bytes,
+        codec=protection.codec,
+        keeper=protection.keeper,
+    )

@@ -10,6 +10,7 @@ from stepward.client.submitting.recurring import Recurring
 from stepward.client.waiting.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers
+from stepward.large_payloads import PayloadKeeper
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.signing import Signer
 from stepward.model.records import Role
@@ -49,6 +50,8 @@ class Parts:
     failures: FailureConverter = field(default_factory=FailureConverter)
     codec: PayloadCodec | None = None
     """Encrypts payloads in whatever else a process opens on its store; its store and transport have it."""
+    keeper: PayloadKeeper | None = None
+    """Keeps large payloads outside; the store, the transport and the queues have it."""
     threads: bool = True
 
 

@@ -8,6 +8,7 @@ from stepward.model.messages.requests import idempotency_key
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.payload import NULL, is_json
+from stepward.payload.references import is_elsewhere, joined
 
 SUFFIX = "~undo"
 POSSIBLY = frozenset({StepState.RUNNING, StepState.TO_REPEAT, StepState.ABANDONED})
@@ -63,6 +64,8 @@ def undo_input(step: Step) -> bytes:
     """The argument array of the undo: the result (null if unknown), then the operation's own arguments."""
     known = step.output is not None and is_json(step.output)
     result = step.output if known and step.output is not None else NULL
+    if is_elsewhere(result) or is_elsewhere(step.input):
+        return joined(result, step.input)
     rest = step.input[1:]
     return b"[" + result + (b"" if rest == b"]" else b",") + rest
 

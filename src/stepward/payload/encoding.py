@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 import re
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,10 @@ import msgspec
 
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
 from stepward.payload.nesting import is_deeper, refuse_nested_sets
+from stepward.payload.parameters import hints_of, parameters_of, struct_of
 from stepward.payload.pydantic_models import hoisted
-from stepward.payload.sealed import BEGINNING, UNOPENED, shown_of, why_unopened
+from stepward.payload.references import ELSEWHERE, shown_reference
+from stepward.payload.sealed import BEGINNING, UNOPENED, as_stored, shown_of, why_unopened
 from stepward.payload.secret_values import (
     MARKED,
     decode_custom,
@@ -79,6 +80,7 @@ def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: st
 
 def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     """The value of JSON bytes as ``kind``; raises InvalidPayload naming ``what``."""
+    refuse_elsewhere(data, what)
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=decode_custom)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -96,10 +98,21 @@ def cause(error: Exception) -> str:
     return str(error)
 
 
+def refuse_elsewhere(data: bytes, what: str) -> None:
+    """Raise InvalidPayload for a reference: what it stands for was to be fetched."""
+    if data.startswith(ELSEWHERE):
+        raise InvalidPayload(
+            f"{what}: expected a value, found a reference to one outside the store; give this process large_payloads"
+        )
+
+
 def _found(data: bytes, error: Exception) -> str:
-    """The cause; of an encrypted payload that could not be opened, why not."""
+    """The cause; of an encrypted payload that could not be opened, or one that could not be fetched, why not."""
     reason = why_unopened(data)
-    return cause(error) if reason is None else f"that it is encrypted, and {reason}"
+    if reason is None:
+        return cause(error)
+    is_outside = (as_stored(data) or b"").startswith(ELSEWHERE)
+    return f"that it is {'kept outside the store' if is_outside else 'encrypted'}, and {reason}"
 
 
 def is_json(data: bytes) -> bool:
@@ -114,15 +127,27 @@ def is_json(data: bytes) -> bool:
 def readable(data: bytes | None) -> Any:
     """The value of recorded bytes, None for none; for bytes that are no JSON, an object that shows their beginning.
 
-    Of an encrypted payload it is an object with the id of its key and the fields that stay readable.
+    Of an encrypted payload it is an object with the id of its key and the fields that stay readable; of one that is
+    kept outside the store, an object with its name, length and digest.
     """
     if not data:
         return None
+    if data.startswith((UNOPENED, *ELSEWHERE)) and (outside := _shown_outside(data)) is not None:
+        return outside
     if data.startswith((BEGINNING, UNOPENED)) and (shown := shown_of(data)) is not None:
         return shown
     if not is_json(data):
         return {"unreadable": repr(data[:SHOWN_BYTES])[2:-1], "bytes": len(data)}
     return msgspec.json.decode(data)
+
+
+def _shown_outside(data: bytes) -> dict[str, Any] | None:
+    stored = as_stored(data) or data
+    shown = shown_reference(stored)
+    if shown is None and stored.startswith(ELSEWHERE):
+        shown = {"kept_outside_the_store": "parts of it"}
+    reason = why_unopened(data)
+    return shown if shown is None or reason is None else {**shown, "reason": reason}
 
 
 def displayed(data: bytes | None) -> Any:
@@ -138,13 +163,13 @@ class Signature:
         self.what = what
         self._arguments_of = f"arguments of {what}"
         self.result_of = f"result of {what}"
-        parameters = _parameters(fn, what)[skip:]
-        hints = _hints(fn, what)
+        parameters = parameters_of(fn, what)[skip:]
+        hints = hints_of(fn, what)
         # Resolved, so that messages show types instead of the quotes of postponed annotations.
         self._signature = inspect.Signature([p.replace(annotation=hints.get(p.name, p.annotation)) for p in parameters])
         self._count = len(parameters)
         self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
-        self._decoder = _decoder(_struct(what, parameters, hints), what)
+        self._decoder = _decoder(struct_of(what, parameters, hints), what)
         self._result = _decoder(hints.get("return", Any), what)
         self._has_secrets = any(holds_secrets(hint) for name, hint in hints.items() if name != "return")
 
@@ -174,6 +199,7 @@ class Signature:
 
     def result(self, data: bytes) -> Any:
         """A recorded result as the declared return type; raises InvalidPayload."""
+        refuse_elsewhere(data, self.result_of)
         try:
             return self._result.decode(data)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -235,49 +261,12 @@ class Signature:
         return tuple(bound.arguments.values())
 
 
-def _parameters(fn: Callable[..., Any], what: str) -> list[inspect.Parameter]:
-    try:
-        parameters = list(inspect.signature(fn).parameters.values())
-    except ValueError as error:
-        raise DeclarationError(f"{what}: expected a Python function, found {error}; wrap it in one") from None
-    for parameter in parameters:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise DeclarationError(
-                f"{what}: expected named parameters, found {parameter}; take a list or a dict instead"
-            )
-    return parameters
-
-
-def _struct(what: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> type[msgspec.Struct]:
-    fields: list[Any] = []
-    for number, parameter in enumerate(parameters):
-        field = (f"p{number}_{parameter.name}", hints.get(parameter.name, Any))
-        if parameter.default is parameter.empty:
-            fields.append(field)
-        else:
-            fields.append((*field, msgspec.field(default_factory=_constant(parameter.default))))
-    return msgspec.defstruct("Arguments", fields, array_like=True, forbid_unknown_fields=True, kw_only=True)
-
-
-def _constant(value: object) -> Callable[[], object]:
-    return lambda: value
-
-
 def _decoder(kind: Any, what: str) -> msgspec.json.Decoder[Any]:
     try:
         return msgspec.json.Decoder(kind, dec_hook=decode_custom)
     except TypeError as error:
         raise DeclarationError(
             f"{what}: expected types that JSON can tell apart, found: {error}; annotate otherwise"
-        ) from None
-
-
-def _hints(fn: Callable[..., Any], what: str) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(fn, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError) as error:
-        raise DeclarationError(
-            f"{what}: expected annotations that can be resolved where it is declared, found {error}"
         ) from None
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from stepward.client import Client, session_of
 from stepward.errors import TaskNotFound
-from stepward.model.records import Step, Task
+from stepward.model.records import History, Step, Task
 from stepward.model.states import TaskState
 from stepward.payload.sealed import PayloadCodec
+from stepward.store.outside.histories import fetch_history
 from stepward.store.sealing.archived import opened_history
 from stepward.supervisor.archives.archived_tasks import archived_tasks
 
@@ -48,7 +49,10 @@ async def _stored(client: Client, id: str) -> TaskHistory | None:
     try:
         # The task first: steps of a run that begins in between are not of the run that the task is in here.
         task = await session.record(id)
-        return task, await session.store.client.steps(task.id)
+        steps = await session.store.client.steps(task.id)
+        if session.keeper is not None:
+            await fetch_history(session.keeper, History(task, steps, []))
+        return task, steps
     except TaskNotFound:
         return None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from stepward.clock import Environment
 from stepward.events import Observers
+from stepward.large_payloads import PayloadKeeper
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import reply_queue
 from stepward.settings import Settings
@@ -26,6 +27,8 @@ class SchedulerContext:
     environment: Environment
     observers: Observers
     failures: FailureConverter
+    keeper: PayloadKeeper | None = None
+    """Keeps large payloads outside the store, if any are; the store has it."""
 
     @property
     def reply_to(self) -> str:

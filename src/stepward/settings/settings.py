@@ -13,13 +13,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
-from stepward import durations
 from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
+from stepward.large_payloads.address import OVER_BYTES, LargePayloads, read_address, shown_address
 from stepward.settings import readers, thresholds
 from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
+from stepward.settings.shown import (
+    show_count,
+    show_duration,
+    show_hosts,
+    show_rules,
+    show_secret,
+    show_store,
+    show_traceback,
+    show_transport,
+    show_url,
+)
 from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"
@@ -47,96 +57,55 @@ def _setting(default: object, read: Reader, *, show: Callable[[Any], str] | None
     return field(default=default, metadata={"read": read, "show": show or str})
 
 
-def _show_store(url: str) -> str:
-    # Passwords stand before the host or among the parameters.
-    return url if url.startswith("sqlite:") else readers.without_login(url)
-
-
-def _show_transport(transport: str) -> str:
-    # A login stands before the hosts; the options are no secrets.
-    scheme, separator, rest = transport.partition("://")
-    shown = f"{scheme}{separator}{rest.rpartition('@')[2]}"
-    return readers.without_login(transport) if "@" in urlsplit(transport).query else shown
-
-
-def _show_url(url: str | None) -> str:
-    # A token in the path often identifies the receiver, so the path is a secret too.
-    return "none" if url is None else f"{urlsplit(url).scheme}://{urlsplit(url).hostname}/…"
-
-
-def _show_rules(rules: tuple[RetentionRule, ...] | None) -> str:
-    return ", ".join(map(str, rules or ())) or "none"
-
-
-def _show_hosts(hosts: tuple[str, ...] | None) -> str:
-    return ", ".join(hosts or ()) or "none"
-
-
-def _show_traceback(size: int) -> str:
-    return thresholds.show_size(size) if size else "none"
-
-
-def _show_count(count: int) -> str:
-    return f"{count:,}"
-
-
-def _show_secret(secret: str | None) -> str:
-    return "none" if secret is None else "(redacted)"
-
-
-def _show_duration(amount: float | None) -> str:
-    return "never" if amount is None else durations.text(amount)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Settings:
     """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
 
-    store: str = _setting("sqlite:///stepward.db", readers.store, show=_show_store)
-    transport: str = _setting("local", readers.transport, show=_show_transport)
+    store: str = _setting("sqlite:///stepward.db", readers.store, show=show_store)
+    transport: str = _setting("local", readers.transport, show=show_transport)
     """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
     ``nats://HOST``, ``amqp://HOST``; ``?prefix=NAME`` goes before every name there."""
-    lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=_show_duration)
-    supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
-    poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=_show_duration)
+    lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=show_duration)
+    supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=show_duration)
+    poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=show_duration)
     """Longest time for which an actor does not read the store when nothing wakes it."""
     payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=thresholds.show_size)
-    traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=_show_traceback)
+    traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=show_traceback)
     """Bytes kept of the traceback of a failed attempt; 0 keeps none."""
-    history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=_show_count)
+    history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=show_count)
     history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=thresholds.show_size)
-    child_depth: int = _setting(100, readers.count(1, 10_000), show=_show_count)
+    child_depth: int = _setting(100, readers.count(1, 10_000), show=show_count)
     """Most levels of child tasks."""
-    commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=_show_count)
-    tasks_in_flight: int = _setting(1_000, readers.count(1, 1_000_000), show=_show_count)
+    commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=show_count)
+    tasks_in_flight: int = _setting(1_000, readers.count(1, 1_000_000), show=show_count)
     """Most tasks that a Scheduler holds and advances at once."""
-    tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=_show_count)
+    tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=show_count)
     """Most waiting tasks that a Scheduler keeps in memory."""
-    evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=_show_duration)
-    retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=_show_duration)
+    evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=show_duration)
+    retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=show_duration)
     """How long ended tasks are kept; tasks in error are kept for ever."""
-    retention_rules: tuple[RetentionRule, ...] | None = _setting(None, readers.retention_rules, show=_show_rules)
+    retention_rules: tuple[RetentionRule, ...] | None = _setting(None, readers.retention_rules, show=show_rules)
     """How long tasks of some workflows or states are kept instead: ``fulfil=7d,fulfil/cancelled=1d,*/undone=90d``."""
     archive: str | None = _setting(None, readers.folder, show=lambda folder: folder or "none")
     """The folder into which ended tasks are written before they are deleted."""
-    recovery_limit: int = _setting(5, readers.count(1, 10_000), show=_show_count)
+    recovery_limit: int = _setting(5, readers.count(1, 10_000), show=show_count)
     """Takeovers of a task without any outcome in between, after which an alert is raised."""
-    hang_limit: float | None = _setting(30.0, readers.duration(1, HOUR, never=True), show=_show_duration)
+    hang_limit: float | None = _setting(30.0, readers.duration(1, HOUR, never=True), show=show_duration)
     """How long code may block the event loop before the process ends itself; at least a lease.
 
     ``never`` switches that off, for debugging; code that blocks for a lease still counts against its task.
     """
-    drain: float = _setting(10.0, readers.duration(0, HOUR), show=_show_duration)
+    drain: float = _setting(10.0, readers.duration(0, HOUR), show=show_duration)
     """Grace period for running work when the process is asked to end."""
     two_person: bool = _setting(False, readers.flag)
     """Whether the API and the console have undo, cancel and mark-done of a task confirmed by a second person."""
     replay_check: bool = _setting(False, readers.flag)
     """Whether each finished task is replayed at once, to find workflows that are not deterministic."""
-    synchronous_standbys: int = _setting(0, readers.count(0, 100), show=_show_count)
+    synchronous_standbys: int = _setting(0, readers.count(0, 100), show=show_count)
     """How many standbys of a PostgreSQL server must confirm each commit; with fewer an alert is raised."""
-    webhook_url: str | None = _setting(None, readers.webhook_url, show=_show_url)
-    webhook_secret: str | None = _setting(None, readers.secret, show=_show_secret)
-    webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=_show_hosts)
+    webhook_url: str | None = _setting(None, readers.webhook_url, show=show_url)
+    webhook_secret: str | None = _setting(None, readers.secret, show=show_secret)
+    webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=show_hosts)
     """Hosts that ``webhook_url`` may name although their addresses are private."""
     alert_sinks: tuple[SinkSettings, ...] | None = _setting(None, read_sinks, show=show_sinks)
     """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
@@ -144,7 +113,7 @@ class Settings:
     """The share of the time until its deadline from which a task raises a warning."""
     warn_lease_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
     """The share of a lease after which an instance that has not renewed it raises a warning."""
-    warn_queue_age: float | None = _setting(5 * MINUTE, readers.duration(10, 30 * DAY, never=True), show=_show_duration)
+    warn_queue_age: float | None = _setting(5 * MINUTE, readers.duration(10, 30 * DAY, never=True), show=show_duration)
     """How old the first message of a queue, or the first task that waits for a Scheduler, may be."""
     warn_disk_free: float | None = _setting(0.05, thresholds.share, show=thresholds.show_share)
     """The share of the disk of a SQLite store, or of the archive, that is to be free."""
@@ -154,6 +123,12 @@ class Settings:
     """Bytes of WAL that a standby of PostgreSQL may not have flushed."""
     console_url: str | None = _setting(None, readers.page_url, show=lambda url: url or "none")
     """The address at which browsers reach the console, for the links of alerts."""
+    large_payloads: str | None = _setting(None, read_address, show=shown_address)
+    """Where payloads of more than ``large_payload_bytes`` are kept, with references in the store and the queues:
+    ``file:///FOLDER``, ``s3://BUCKET/PREFIX`` or ``az://ACCOUNT/CONTAINER/PREFIX``; without it all are in the store."""
+    large_payload_bytes: int = _setting(OVER_BYTES, readers.size(KIB, 64 * MIB), show=thresholds.show_size)
+    large_payload_orphans: float = _setting(DAY, readers.duration(HOUR, 365 * DAY), show=show_duration)
+    """Age from which objects that belong to no task are deleted."""
     encryption: Encryption | None = _setting(None, read_encryption, show=shown_encryption)  # noqa: RUF009  a field's
     """The keys that encrypt payloads: an ``Encryption``, or text of the form ``ID:KEY ID:KEY``, ``file:PATH``,
     ``env:NAME``; without keys payloads are stored and sent as they are."""
@@ -185,6 +160,13 @@ class Settings:
                 sources[name] = source
                 values[name] = _resolve(value, name, source, environ, folder)
         return cls(**values, sources=sources)
+
+    @property
+    def outside(self) -> LargePayloads | None:
+        """Where large payloads are kept; None where all stay in the store."""
+        if self.large_payloads is None:
+            return None
+        return LargePayloads(self.large_payloads, over_bytes=self.large_payload_bytes)
 
     def replaced(self, overrides: Mapping[str, object]) -> Settings:
         """These settings with some replaced, checked like the others."""

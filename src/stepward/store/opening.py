@@ -6,18 +6,31 @@ from importlib.util import find_spec
 
 from stepward.clock import Environment
 from stepward.errors import SettingsError
+from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
+from stepward.store.outside.store import with_large_payloads
 from stepward.store.sqlite.engine.identity import read_identity, read_missing
 from stepward.store.sqlite.store import SqliteStore
 
 
-def open_store(address: str, *, app: str, environment: Environment, codec: PayloadCodec | None = None) -> Store:
-    """The store of that address, not yet connected; ``codec`` encrypts its payloads.
+def open_store(
+    address: str,
+    *,
+    app: str,
+    environment: Environment,
+    codec: PayloadCodec | None = None,
+    keeper: PayloadKeeper | None = None,
+) -> Store:
+    """The store of that address, not yet connected; ``codec`` encrypts payloads, ``keeper`` keeps large ones outside.
 
     Raises SettingsError for an address of another form.
     """
+    return with_large_payloads(_store_at(address, app, environment, codec), keeper)
+
+
+def _store_at(address: str, app: str, environment: Environment, codec: PayloadCodec | None) -> Store:
     if is_postgres(address):
         _check_driver()
         from stepward.store.postgres.store import PostgresStore  # noqa: PLC0415  an extra's

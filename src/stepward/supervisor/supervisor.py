@@ -14,6 +14,7 @@ from dataclasses import replace
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.events import AlertSink, Observers
+from stepward.large_payloads import PayloadKeeper
 from stepward.policies import grown
 from stepward.settings import Settings
 from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
@@ -23,6 +24,7 @@ from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.checks import checks_of
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
+from stepward.supervisor.large_payloads import cleaning_of
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
 
@@ -37,7 +39,7 @@ HEARD_WITHIN = 0.5
 class Supervisor:
     """An instance of the Supervisor; ``turn`` makes one pass, ``once`` as many as are needed.
 
-    ``archive`` replaces the folder that the settings name.
+    ``archive`` replaces the folder that the settings name; ``keeper`` keeps large payloads, whose objects it deletes.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Supervisor:
         environment: Environment,
         sinks: Sequence[AlertSink],
         archive: Archive | None = None,
+        keeper: PayloadKeeper | None = None,
     ) -> None:
         self._store = store
         self._instance = instance
@@ -67,8 +70,9 @@ class Supervisor:
             settings=settings,
             observers=observers,
             clock=environment.clock,
-            archive=archive or folder_archive(settings.archive, instance),
+            archive=archive or folder_archive(settings.archive, instance, keeper),
         )
+        self._cleaning = cleaning_of(store, keeper, observers, environment)
         self._expected_by: float | None = None
         self._must_forgive = False
         self._jumped = store.jumped()
@@ -118,6 +122,8 @@ class Supervisor:
     async def close(self) -> None:
         """Stop the delivery of alerts and the deletion; another leader, or the next start, continues."""
         await self._retention.close()
+        if self._cleaning is not None:
+            await self._cleaning.close()
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
@@ -147,6 +153,8 @@ class Supervisor:
         for check in self._checks:
             await check.look(term)
         report = replace(report, purged=await self._retention.run(term, in_background=in_background))
+        if self._cleaning is not None:
+            await self._cleaning.run(in_background=in_background)
         # A long pass is no outage: the store answered throughout.
         self._expect_next()
         return report

@@ -283,6 +283,7 @@ class SyncClient:
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
         submissions = self._submissions
+        prepared = self._thread.call(submissions.outside(prepared))
         submitted = submissions.write_blocking(submissions.external(transaction), prepared, self._thread.call)
         found = handles(session_of(self._client), submitted, prepared.known)
         return [SyncTaskHandle(self._thread, handle) for handle in found]

@@ -11,6 +11,7 @@ from stepward.client import (
 from stepward.client.queues.events import StatusEvents
 from stepward.client.submitting.validation import Id
 from stepward.encryption import Encryption
+from stepward.large_payloads import LargePayloads
 from stepward.payload import PAYLOAD_BYTES
 from stepward.runtime.loop_thread import LoopThread
 
@@ -29,8 +30,16 @@ class SyncQueues:
         store_id: str | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
         encryption: Encryption | None = None,
+        large_payloads: LargePayloads | None = None,
     ) -> None:
-        self._queues = Queues(address, app=app, store_id=store_id, payload_bytes=payload_bytes, encryption=encryption)
+        self._queues = Queues(
+            address,
+            app=app,
+            store_id=store_id,
+            payload_bytes=payload_bytes,
+            encryption=encryption,
+            large_payloads=large_payloads,
+        )
         self._thread = LoopThread("SyncQueues", "with SyncQueues(…) as queues")
 
     def __enter__(self) -> SyncQueues:

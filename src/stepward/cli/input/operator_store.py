@@ -17,7 +17,9 @@ import click
 from stepward.app import App
 from stepward.cli.input.passwords import holds_password
 from stepward.client import Client, ClientSession, client_on
+from stepward.clock import Environment
 from stepward.encryption import operator_codec
+from stepward.running import keeper_for
 from stepward.settings import Settings
 from stepward.store.opening import identify
 
@@ -60,7 +62,8 @@ async def operator_client(settings: Settings) -> AsyncIterator[Client]:
     """A client under the application's name in the store; a missing store is not created."""
     app = identify(settings.store).app
     codec = operator_codec(app, settings.encryption)
-    session = ClientSession(settings.store, app=app, payload_bytes=settings.payload_bytes, codec=codec)
+    keeper = keeper_for(app, settings, Environment())
+    session = ClientSession(settings.store, app=app, payload_bytes=settings.payload_bytes, codec=codec, keeper=keeper)
     async with client_on(session) as client:
         yield client
 
@@ -76,6 +79,7 @@ def operator_client_of(app: App) -> Client:
         transport=settings.transport,
         payload_bytes=settings.payload_bytes,
         codec=operator_codec(app.name, settings.encryption),
+        keeper=keeper_for(app.name, settings, app.environment),
     )
     return client_on(session)
 

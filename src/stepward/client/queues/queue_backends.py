@@ -6,6 +6,7 @@ from typing import Protocol
 
 from stepward.clock import Environment
 from stepward.events import Hints, Observers
+from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
@@ -14,6 +15,7 @@ from stepward.store.sealing.key_check import check_keys
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.opening import broker_queues, is_broker
 from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.large_payload_queues import with_large_payloads
 from stepward.transport.queues.sealed_queues import sealed_queues
 from stepward.transport.store.store_queues import StoreQueues
 
@@ -41,19 +43,30 @@ class QueuePlace(Protocol):
         ...
 
 
-def place_of(address: str | Store, app: str, environment: Environment, codec: PayloadCodec | None = None) -> QueuePlace:
+def place_of(
+    address: str | Store,
+    app: str,
+    environment: Environment,
+    codec: PayloadCodec | None = None,
+    keeper: PayloadKeeper | None = None,
+) -> QueuePlace:
     """The place at that address, or in that store. Raises SettingsError."""
     if isinstance(address, str) and is_broker(address):
-        return BrokerPlace(address, app, environment, codec)
-    return StorePlace(address, app, environment, codec)
+        return BrokerPlace(address, app, environment, codec, keeper)
+    return StorePlace(address, app, environment, codec, keeper)
 
 
 def queues_beside(
-    store: Store, transport: str | None, app: str, environment: Environment, codec: PayloadCodec | None = None
+    store: Store,
+    transport: str | None,
+    app: str,
+    environment: Environment,
+    codec: PayloadCodec | None = None,
+    keeper: PayloadKeeper | None = None,
 ) -> AppQueues:
     """The queues of an application whose store is open: with the broker that is its transport, or in the store."""
     if transport is None or not is_broker(transport):
-        return sealed_queues(StoreQueues(store.messages, poll=POLL), codec)
+        return with_large_payloads(sealed_queues(StoreQueues(store.messages, poll=POLL), codec), keeper)
     queues = broker_queues(
         transport,
         app=app,
@@ -62,19 +75,29 @@ def queues_beside(
         observers=Observers(),
         bury=burying(store.messages),
     )
-    return sealed_queues(queues, codec)
+    return with_large_payloads(sealed_queues(queues, codec), keeper)
 
 
 class StorePlace:
     """Implements ``QueuePlace``; a store that was open already stays so."""
 
-    def __init__(self, address: str | Store, app: str, environment: Environment, codec: PayloadCodec | None) -> None:
+    def __init__(
+        self,
+        address: str | Store,
+        app: str,
+        environment: Environment,
+        codec: PayloadCodec | None,
+        keeper: PayloadKeeper | None,
+    ) -> None:
         self._owns_store = isinstance(address, str)
         self._codec = codec
         self._store: Store = (
-            open_store(address, app=app, environment=environment, codec=codec) if isinstance(address, str) else address
+            open_store(address, app=app, environment=environment, codec=codec, keeper=keeper)
+            if isinstance(address, str)
+            else address
         )
-        self.queues = sealed_queues(StoreQueues(self._store.messages, poll=POLL), codec)
+        sealed = sealed_queues(StoreQueues(self._store.messages, poll=POLL), codec)
+        self.queues = with_large_payloads(sealed, keeper)
         hints = Hints()
         hints.listen(self.queues.wake)
         self._watcher = ChangeWatcher(self._store.host, hints)
@@ -102,13 +125,20 @@ class StorePlace:
 class BrokerPlace:
     """Implements ``QueuePlace``; who knows the broker alone dates by the clock of its host."""
 
-    def __init__(self, address: str, app: str, environment: Environment, codec: PayloadCodec | None) -> None:
+    def __init__(
+        self,
+        address: str,
+        app: str,
+        environment: Environment,
+        codec: PayloadCodec | None,
+        keeper: PayloadKeeper | None,
+    ) -> None:
         self.now = environment.clock.wall
         self._queues = broker_queues(
             address, app=app, now=self.now, environment=environment, observers=Observers(), bury=None
         )
         self._codec = codec
-        self.queues = sealed_queues(self._queues, codec)
+        self.queues = with_large_payloads(sealed_queues(self._queues, codec), keeper)
 
     async def open(self) -> None:
         try:

@@ -13,6 +13,7 @@ from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
+from stepward.large_payloads import LargePayloads, keeper_of
 from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
 from stepward.model.messages.requests import submission_queue
 from stepward.model.tracing.submission_span import current_traceparent, producing
@@ -29,7 +30,7 @@ class Queues:
     With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
     state store, whose address this is. A store that is open already may be given in its place. What is posted names
     ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it. ``encryption``
-    has the keys of an application whose payloads are encrypted.
+    has the keys of an application whose payloads are encrypted; ``large_payloads`` says where it keeps its large ones.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Queues:
         environment: Environment | None = None,
         payload_bytes: int = PAYLOAD_BYTES,
         encryption: Encryption | None = None,
+        large_payloads: LargePayloads | None = None,
     ) -> None:
         self._app = validation.app_name(app)
         if not isinstance(address, str) and not hasattr(address, "messages"):
@@ -52,7 +54,8 @@ class Queues:
         self._store_id = store_id
         self._environment = environment or Environment()
         self._limit = payload_bytes
-        self._place = place_of(address, app, self._environment, codec_of(app, encryption))
+        keeper = keeper_of(app, large_payloads, encrypts=encryption is not None, environment=self._environment)
+        self._place = place_of(address, app, self._environment, codec_of(app, encryption), keeper)
         self._queues = self._place.queues
         self._readers = Readers(self._queues)
 

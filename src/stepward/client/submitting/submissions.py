@@ -17,6 +17,7 @@ from stepward.client.submitting.validation import Id
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
+from stepward.large_payloads import PayloadKeeper
 from stepward.model.plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
@@ -36,9 +37,15 @@ class SubmissionWriter:
     """Checks submissions and writes them into one store."""
 
     def __init__(
-        self, store: ClientStore, preparation: Preparation, hints: Hints, submit_locally: SubmitLocally | None
+        self,
+        store: ClientStore,
+        preparation: Preparation,
+        hints: Hints,
+        submit_locally: SubmitLocally | None,
+        keeper: PayloadKeeper | None = None,
     ) -> None:
         self._store = store
+        self._keeper = keeper
         self._preparation = preparation
         self._hints = hints
         self._submit_locally = submit_locally
@@ -87,6 +94,7 @@ class SubmissionWriter:
         if transaction is not None:
             return await self._write_within(transaction, prepared)
         if at_once:
+            prepared = await self.outside(prepared)
             async with self._store.transaction() as whole:
                 submitted = await prepared.submit(whole, BATCH)
         else:
@@ -96,6 +104,7 @@ class SubmissionWriter:
 
     async def _write_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
         """Write them within an open transaction, one of ours or the application's own."""
+        prepared = await self.outside(prepared)
         if is_ours(transaction):
             async with transaction.savepoint():
                 return await prepared.submit(transaction, BATCH)
@@ -104,12 +113,26 @@ class SubmissionWriter:
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted
 
+    async def outside(self, prepared: Prepared) -> Prepared:
+        """The submission with references in place of large arguments, for a transaction that is open already."""
+        if self._keeper is None:
+            return prepared
+        inputs = await self._keeper.put_all((task.uid, task.input) for task in prepared.tasks)
+        tasks = [
+            task if input is task.input else msgspec.structs.replace(task, input=input)
+            for task, input in zip(prepared.tasks, inputs, strict=True)
+        ]
+        return prepared._replace(tasks=tasks)
+
     def external(self, transaction: object) -> ExternalTransaction:
         """The application's own transaction. Raises Refused for what is none."""
         return self._store.external(transaction)
 
     def write_blocking(self, borrowed: ExternalTransaction, prepared: Prepared, wait: WaitForHook) -> list[Submitted]:
-        """Write them within an application's own transaction, on its connection, in the thread that calls."""
+        """Write them within an application's own transaction, on its connection, in the thread that calls.
+
+        Large arguments are outside already.
+        """
         submitted = prepared.submit_blocking(borrowed, BATCH, wait)
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted

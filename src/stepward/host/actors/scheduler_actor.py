@@ -98,6 +98,7 @@ class SchedulerActor:
             parts.environment,
             parts.observers,
             parts.failures,
+            parts.keeper,
         )
         listeners = Listeners(ended=parts.endings.report_end, told=parts.queues.wake, gave_up=self._pace.ask)
         return assemble(context, capacity.rooms(instance), self.local_submissions, listeners, threads=parts.threads)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
+
 from stepward.client import Options, Preparation
 from stepward.errors import StoreUnusable
 from stepward.host.assembly import Parts
@@ -25,7 +27,10 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
-        return preparation.task(known, accepted.args, accepted.kwargs, Options(id=message.id, **options))
+        task = preparation.task(known, accepted.args, accepted.kwargs, Options(id=message.id, **options))
+        if parts.keeper is None:
+            return task
+        return replace(task, input=await parts.keeper.put(task.uid, task.input))
 
     def submitted() -> None:
         parts.hints.hint()

@@ -69,4 +69,5 @@ class SupervisorActor:
             observers=parts.observers,
             environment=parts.environment,
             sinks=parts.sinks,
+            keeper=parts.keeper,
         )

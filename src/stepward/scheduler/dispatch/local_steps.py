@@ -59,6 +59,7 @@ class LocalSteps:
         self._payload_bytes = context.settings.payload_bytes
         self._threads = threads
         self._failures = context.failures
+        self._keeper = context.keeper
         self._running: dict[Attempt, tuple[asyncio.Task[None], Request]] = {}
         self._stuck = StuckSteps(context.observers)
 
@@ -158,7 +159,7 @@ class LocalSteps:
                 key=request.key,
                 attempt=request.attempt,
                 state=StepState.COMPLETED,
-                output=output,
+                output=await self._outside(request, output),
                 error=None,
                 in_doubt=False,
                 ordinal=None,
@@ -168,6 +169,10 @@ class LocalSteps:
                 raise StepSuperseded
         self._environment.failpoint("transaction.commit.after")
         return output, finish.finished_at
+
+    async def _outside(self, request: Request, output: bytes) -> bytes:
+        """The result as it is written; a large one is put outside while the transaction waits."""
+        return output if self._keeper is None else await self._keeper.put(request.task, output)
 
     async def _call(
         self, request: Request, action: Action[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]

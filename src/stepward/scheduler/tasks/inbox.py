@@ -16,6 +16,7 @@ from stepward.model.messages.requests import Outcome, RecordedReply, Reply
 from stepward.model.messages.status_events import StatusEventType, ended_with
 from stepward.model.records import Alert, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
+from stepward.payload.sealed import why_unopened
 from stepward.scheduler.replies import checked
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
@@ -216,6 +217,9 @@ def _complaint_about(row: InboxRow) -> str | None:
         elif row.kind is InboxKind.CHILD:
             read_place(row.name)
             msgspec.json.decode(row.body, type=Ended)
+        elif row.kind is InboxKind.SIGNAL and why_unopened(row.body) is not None:
+            # It is given to the workflow, whose error names the reason, and is whole where it belongs.
+            return None
         elif row.kind is not InboxKind.STEP:
             msgspec.json.decode(row.body)
         elif row.name:

@@ -10,6 +10,7 @@ from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.parts.batches import BatchPiece, BatchStore, BatchWork
+from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
 from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
@@ -117,6 +118,7 @@ __all__ = [
     "Later",
     "Least",
     "MessageStore",
+    "ObjectOwnerStore",
     "OldRecords",
     "OperatorStore",
     "Outlived",

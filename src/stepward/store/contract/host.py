@@ -40,6 +40,14 @@ class HostStore(Protocol):
         """Note that payloads are encrypted with that key; the first mark of an id stays."""
         ...
 
+    async def uses_large_payloads(self) -> bool:
+        """Whether payloads of the store were ever kept outside it."""
+        ...
+
+    async def use_large_payloads(self) -> None:
+        """Note that payloads of the store are kept outside it; from then on deletions record their tasks."""
+        ...
+
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         """The identity of the store, which never changes; ``fresh`` is written where there is none yet."""
         ...

@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Protocol
 
 from stepward.errors import ArchiveUnavailable
+from stepward.large_payloads import PayloadKeeper
 from stepward.store.contract import OldRecords, Outlived, RetentionStore
 from stepward.supervisor.archives.archive_format import ArchiveLines, record_lines
 from stepward.supervisor.archives.archive_reader import pieces
+from stepward.supervisor.archives.archived_objects import copy_objects
 
 ENDING = ".jsonl.gz"
 UNFINISHED = ".part"
@@ -50,22 +52,27 @@ class Archive(Protocol):
 class FolderArchive:
     """An archive in a folder: a folder for each day, and in it a file for each batch whose first task ended then.
 
-    ``writer`` distinguishes unfinished files from those of other processes.
+    ``writer`` distinguishes unfinished files from those of other processes. Large payloads that ``keeper`` keeps are
+    copied into the folder of the day, as they are.
     """
 
-    def __init__(self, folder: Path, writer: str) -> None:
+    def __init__(self, folder: Path, writer: str, keeper: PayloadKeeper | None = None) -> None:
         self._folder = folder
         self._writer = writer
+        self._objects = None if keeper is None else keeper.objects
 
     async def keep(self, store: RetentionStore, batch: Sequence[Outlived]) -> bool:
         """Compression and writing run in a thread."""
         lines = ArchiveLines()
-        async with self._file(_path(self._folder, batch)) as file:
+        path = _path(self._folder, batch)
+        async with self._file(path) as file:
             async for piece in pieces(store, [task.uid for task in batch]):
                 await asyncio.to_thread(file.write, partial(lines.written, piece))
             # The records are complete only if no other process deleted or reopened a task meanwhile.
             if not await store.unchanged(batch):
                 return False
+            if self._objects is not None:
+                await copy_objects(self._objects, path.parent, [task.uid for task in batch])
             await asyncio.to_thread(file.write, lines.ended)
             await asyncio.to_thread(file.finish)
         return True
@@ -91,9 +98,9 @@ class FolderArchive:
             ) from error
 
 
-def folder_archive(folder: str | None, writer: str) -> FolderArchive | None:
+def folder_archive(folder: str | None, writer: str, keeper: PayloadKeeper | None = None) -> FolderArchive | None:
     """The archive that the setting names, if any."""
-    return None if folder is None else FolderArchive(Path(folder), writer)
+    return None if folder is None else FolderArchive(Path(folder), writer, keeper)
 
 
 class _File:

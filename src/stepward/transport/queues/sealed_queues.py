@@ -97,7 +97,7 @@ def sealed_queues(queues: AppQueues, codec: PayloadCodec | None) -> AppQueues:
 
 def sealed_message(body: bytes, codec: PayloadCodec) -> bytes:
     """A CloudEvent with its data sealed; anything else as it is."""
-    fields, ident = _parts(body)
+    fields, ident = event_parts(body)
     if ident is None or is_sealed(bytes(fields["data"])):
         return body
     fields["data"] = Raw(codec.seal(bytes(fields["data"]), ident, SUBMISSION_DATA))
@@ -114,7 +114,7 @@ def _readable(queue: str, read: Sequence[Stored], codec: PayloadCodec) -> Sequen
 
 def _opened(stored: Stored, codec: PayloadCodec, place: str) -> tuple[Stored, int, str | None]:
     """The message with its data, its token, and why they cannot be opened, if so."""
-    fields, ident = _parts(stored.body)
+    fields, ident = event_parts(stored.body)
     if ident is None or not is_sealed(bytes(fields["data"])):
         return stored, stored.token, None
     data = codec.open(bytes(fields["data"]), ident, place)
@@ -126,7 +126,7 @@ def _opened(stored: Stored, codec: PayloadCodec, place: str) -> tuple[Stored, in
     return opened, stored.token, None
 
 
-def _parts(body: bytes) -> tuple[dict[str, Raw], str | None]:
+def event_parts(body: bytes) -> tuple[dict[str, Raw], str | None]:
     """The fields of a CloudEvent with data, and its id; None for another message."""
     try:
         fields = _fields.decode(body)

@@ -25,6 +25,7 @@ from stepward.settings.readers import RetentionRule
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Outlived, Purged
 from stepward.store.opening import identify, missing
+from stepward.store.outside.use_check import check_large_payloads
 from stepward.supervisor.archives.archive import folder_archive
 from stepward.supervisor.retention import pruning, purging, purging_by_rules
 from stepward.supervisor.retention_rules import old_tasks
@@ -113,7 +114,9 @@ async def _purge(settings: Settings, age: float, rules: Sequence[RetentionRule])
     """How many tasks, and how many audit entries and alerts."""
     async with operator_client(settings) as client:
         store, before, who = session_of(client).store.operators, session_of(client).store.now() - age, actor()
-        archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}")
+        keeper = session_of(client).keeper
+        await check_large_payloads(session_of(client).store.host, keeper)
+        archive = folder_archive(settings.archive, f"{who} {Environment().new_uid()}", keeper)
 
         async def purge(batch: Sequence[Outlived]) -> Purged:
             return await store.purge_ended(batch, before, who)

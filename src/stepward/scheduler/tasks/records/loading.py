@@ -21,6 +21,7 @@ from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox, readable
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
+from stepward.scheduler.tasks.records.missing_payloads import unfetched
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
@@ -84,6 +85,11 @@ class TaskLoader:
 
     def _admit(self, active: ActiveTask, history: History, now: float, *, is_lost: bool) -> None:
         task = active.task
+        reason = unfetched(history)
+        if reason is not None:
+            message = f"expected a record that is whole, found that {reason}; resubmit it then"
+            self._ends.error(active, rows.error_object(message, "PayloadMissing"), "task_error", now)
+            return
         active.children = len([s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING])
         active.steps = history.steps
         active.defers = any(step.deferred_at is not None for step in history.steps)

@@ -15,6 +15,7 @@ from stepward.errors import StoreUnavailable
 from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.model.plan import Plans, planned_steps
 from stepward.model.records import Step, Task
+from stepward.payload.references import is_elsewhere, same_payload
 from stepward.store.contract import Submitted
 from stepward.store.drivers import Ask, Dialogue
 from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, TYPES, quoted
@@ -56,7 +57,10 @@ def submission(
     answers = {task.uid: Submitted(task.uid, task.id, created=True, same=True) for task in tasks if task.uid in created}
     others = [task for task in tasks if task.uid not in created]
     if others:
-        known = yield Ask(queries["existing"], _asked(others, compares=codec is None))
+        known = yield Ask(
+            queries["existing"],
+            _asked(others, compares=codec is None and not any(is_elsewhere(task.input) for task in others)),
+        )
         for place, uid, same, recorded in known:
             task = others[place]
             is_same = same and (recorded is None or _is_same(task, uid, recorded, codec))
@@ -103,7 +107,7 @@ def _lists(tasks: Sequence[Task], plans: Plans, codec: RowCodec | None) -> str:
 
 
 def _asked(tasks: Sequence[Task], *, compares: bool) -> str:
-    """``compares``: the server compares inputs, as they are not encrypted."""
+    """``compares``: the server compares inputs, as they are neither encrypted nor kept elsewhere."""
     return json.dumps(
         [
             {
@@ -121,7 +125,7 @@ def _is_same(task: Task, uid: str, recorded: str, codec: RowCodec | None) -> boo
     """Whether the input of the task of that uid, encrypted and in base64, is what this one has."""
     row = (task.id, uid, task.workflow, b64decode(recorded))
     found = row if codec is None else codec.opened("submission.existing", [row])[0]
-    return bool(found[-1] == task.input)
+    return same_payload(found[-1], task.input)
 
 
 def _sealed(task: Task, codec: RowCodec | None) -> Task:

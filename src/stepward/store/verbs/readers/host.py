@@ -56,6 +56,13 @@ class HostVerbs(VerbPart):
     async def keep_key_mark(self, key: str, mark: str) -> None:
         await self._transactions.single(ask.change, "host.keep_key_mark", KEY_MARK + key, mark)
 
+    async def uses_large_payloads(self) -> bool:
+        ((is_used,),) = await self._transactions.read(ask.rows, "large_payloads.is_used")
+        return bool(is_used)
+
+    async def use_large_payloads(self) -> None:
+        await self._transactions.single(ask.change, "large_payloads.use")
+
     async def register(self, instance: Instance, lease: float) -> None:
         await self._transactions.write(leases.register, instance, lease, self._clock.now())
         self._ring()

@@ -15,6 +15,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.engine import VerbPart
+from stepward.store.verbs.large_payloads import note_deleted
 from stepward.store.verbs.readers.search import found_tasks
 
 PARTS: dict[str, tuple[int, ...]] = {
@@ -77,6 +78,7 @@ async def delete_rows(connection: VerbConnection, uids: Sequence[str], left: Seq
     Returns whether some of these rows are left for the next deletion.
     """
     await connection.change("retention.purge_tasks", list(uids))
+    await note_deleted(connection, uids)
     wanted = [*left, *uids]
     for name, bounds in PARTS.items():
         await connection.change(name, wanted, *bounds)

@@ -36,6 +36,7 @@ from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.figures import state_samples
 from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
+from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
 from stepward.store.verbs.readers import retention
 from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
 from stepward.store.verbs.readers.search import found_tasks
@@ -53,7 +54,7 @@ LATE_WAKE_SECONDS = 10.0
 DEAD_KEPT_SECONDS = 3600.0
 
 
-class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs):
+class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerVerbs):
     """Implements ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import astuple
 
 from stepward.model.plan import NO_PLANS, Plans, from_json, planned_steps
 from stepward.model.records import Task
+from stepward.payload.references import same_payload
 from stepward.store.contract import Submitted
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.tasks import status_events
@@ -64,5 +65,5 @@ def _answer(task: Task, first: Task, created: set[str], known: Mapping[str, Verb
         return Submitted(task.uid, task.id, created=True, same=True)
     else:
         uid, workflow, input = first.uid, first.workflow, first.input
-    same = workflow == task.workflow and input in (None, task.input)
+    same = workflow == task.workflow and (input is None or same_payload(input, task.input))
     return Submitted(uid, task.id, created=False, same=same)
