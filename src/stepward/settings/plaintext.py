@@ -70,8 +70,8 @@ def _hosts(netloc: str) -> list[str]:
 def _without_port(host: str) -> str:
     if host.startswith("["):
         return host.partition("]")[0]
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+    name, _, rest = host.partition(":")
+    return host if ":" in rest else name  # An address of version 6 may stand without brackets.
 
 
 def _first_away(hosts: Iterable[str]) -> str | None:
