@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.forks import BY_INTERPRETERS, FORKS
 from tests.scratch import write_in_memory
 from tests.shortcuts import BY_MIGRATIONS, copy_for, copy_new_stores, skip_own_settings
 from tests.store.postgres.server import SERVERS, Servers
@@ -31,10 +32,24 @@ _at_work: list[pytest.Item] = []
 """The test that runs."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin programs as forks in the second tier, where hundreds begin."""
+    if _is_second_tier(config):
+        FORKS.install()
+
+
+def pytest_unconfigure() -> None:
+    FORKS.close()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out modules that have nothing for the second tier, if it alone is asked for: two of three."""
-    is_second = config.option.markexpr.startswith("servers")
-    return True if is_second and collection_path.suffix == ".py" and not _may_need_servers(collection_path) else None
+    is_left_out = collection_path.suffix == ".py" and not _may_need_servers(collection_path)
+    return True if _is_second_tier(config) and is_left_out else None
+
+
+def _is_second_tier(config: pytest.Config) -> bool:
+    return str(config.option.markexpr).startswith("servers")
 
 
 def _may_need_servers(module: Path) -> bool:
@@ -68,6 +83,7 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     _at_work[:] = [item]
     copy_for(by_migrations=item.get_closest_marker(BY_MIGRATIONS) is not None)
+    FORKS.is_wanted = item.get_closest_marker(BY_INTERPRETERS) is None
     return (yield)
 
 
