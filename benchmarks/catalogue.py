@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from benchmarks.measures import brokers, memory, one_process, postgres_costs, processes, queues
 from benchmarks.measures.browser_latency import clicking
 from benchmarks.measures.draining import draining
+from benchmarks.measures.encryption import encryption
 from benchmarks.measures.safeguards import safeguards
 from benchmarks.measures.supervisor_passes import supervising
 from benchmarks.measures.takeover import takeover, takeover_of_one_of_four
@@ -70,6 +71,7 @@ SQLITE = Catalogue(
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "growth": one_process.growth,
+        "encryption": encryption,
     },
     {
         ("throughput", "steps_per_s"): Target(15_000, at_most=False),
@@ -85,6 +87,8 @@ SQLITE = Catalogue(
         ("memory, evicted", "rss_mib"): Target(150, at_most=True),
         ("takeover", "beyond_lease_s"): Target(5.0, at_most=True),
         ("growth", "million_times_thousand"): Target(1.2, at_most=True),
+        ("encryption", "local_cpu"): Target(1.15, at_most=True),
+        ("encryption", "store_cpu"): Target(1.15, at_most=True),
     },
     _files,
 )

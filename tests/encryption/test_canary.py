@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import logging
+import sqlite3
+import urllib.request
 from pathlib import Path
 
 import pytest
 
-from stepward import Queues
+from servers.ports import free_port
+from stepward import Encryption, Queues
 from stepward.store.contract import BATCH_ENDS
 from tests.encryption.shop import CANARY, KEYS, QUEUE, application, carry, until
+from tests.telemetry.collector import collector
 from tests.until import until as until_so
 
 
@@ -66,3 +71,48 @@ async def test_without_encryption_the_same_search_finds_it(tmp_path: Path, caplo
         await carry(client)
     assert files_with(tmp_path, CANARY) == ["shop.db"]
     assert CANARY in caplog.text
+
+
+@pytest.mark.parametrize("encryption", [KEYS, None], ids=["encrypted", "plain"])
+async def test_the_canary_is_in_no_trace_no_metric_no_archive_and_no_backup(
+    encryption: Encryption | None, tmp_path: Path
+) -> None:
+    store, archive, port = f"sqlite:///{tmp_path / 'shop.db'}", tmp_path / "archive", free_port()
+    archive.mkdir()
+    with collector() as received:
+        app = application(store, encryption=encryption, traces=received.url, metrics=str(port), transport="store")
+        async with app.running(), app.client() as client:
+            await carry(client)
+            shown = await asyncio.to_thread(metrics_at, port)
+        await asyncio.to_thread(received.until, lambda spans: any("refuse" in span.name for span in spans))
+        traced = b"\n".join(received.bodies)
+    back_up(tmp_path / "shop.db", tmp_path / "backup.db")
+    app = application(store, encryption=encryption, retention="1s", archive=str(archive))
+
+    async def archived() -> list[Path]:
+        await app.supervise_once()
+        return list(archive.rglob("*.jsonl.gz"))
+
+    await until_so(archived)
+    assert b"bank.refuse" in traced
+    assert "stepward_" in shown
+    assert CANARY not in shown
+    found = files_with(tmp_path, CANARY)
+    # Spans hold no payload and no message, encrypted or not.
+    assert CANARY.encode() not in traced
+    assert ("backup.db" in found) == (encryption is None)
+    assert any(file.startswith("archive/") for file in found) == (encryption is None)
+
+
+def back_up(store: Path, file: Path) -> None:
+    """A copy by SQLite's own backup, as its shell makes it."""
+    source, copy = sqlite3.connect(store), sqlite3.connect(file)
+    source.backup(copy)
+    source.close()
+    copy.close()
+
+
+def metrics_at(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text: str = answer.read().decode()
+    return text

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import subprocess
 import tempfile
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +18,7 @@ from servers.postgres.programs import newest
 from stepward import Encryption, Queues
 from tests.cli.processes import asked
 from tests.encryption.shop import CANARY, KEYS, QUEUE, application, carry, until
-from tests.encryption.test_canary import files_with
+from tests.encryption.test_canary import files_with, metrics_at
 from tests.transport.wire.taps import tapped_nats, tapped_rabbitmq
 
 pytestmark = pytest.mark.servers
@@ -57,12 +56,6 @@ async def shop_at_work(store: str, transport: str, prefix: str, encryption: Encr
                 while CANARY not in str((await anext(events)).data):
                     pass
         return await asyncio.to_thread(metrics_at, port)
-
-
-def metrics_at(port: int) -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        text: str = answer.read().decode()
-    return text
 
 
 def dump(server: postgres.Server, file: Path) -> None:

@@ -102,10 +102,18 @@ class RowCodec:
 
     def _opened_row(self, columns: Columns, row: Cells) -> list[Any]:
         changed = list(row)
+        opened = self.codec.open
         for column in columns:
-            payload = row[column.place]
-            if payload not in NOTHING and (column.unless is None or row[column.unless] not in PLAIN_ALERTS):
-                changed[column.place] = self._opened(column, payload, [row[place] for place in column.bound])
+            place, kind, bound, form, unless = column
+            payload = row[place]
+            if payload is None or payload in NOTHING or (unless is not None and row[unless] in PLAIN_ALERTS):
+                continue
+            if form is PayloadForm.TEXT:
+                changed[place] = self._opened_text(column, payload, [row[each] for each in bound])
+            elif len(bound) == OF_STEP:
+                changed[place] = opened(payload, row[bound[0]], _step_place(kind, row[bound[1]], row[bound[2]]))
+            else:
+                changed[place] = opened(payload, (row[bound[0]] or "") if bound else "", kind)
         return changed
 
     def _sealed(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
@@ -120,10 +128,8 @@ class RowCodec:
             return payload
         return self.codec.seal(payload, owner, _place(column, bound), _shown(payload, form.value))
 
-    def _opened(self, column: SealedColumn, payload: Any, bound: Cells) -> Any:
+    def _opened_text(self, column: SealedColumn, payload: str, bound: Cells) -> str:
         owner = (bound[0] or "") if bound else ""
-        if column.form is not PayloadForm.TEXT:
-            return self.codec.open(payload, owner, _place(column, bound))
         found = self.codec.open(payload.encode(), owner, _place(column, bound))
         shown = None if why_unopened(found) is None else shown_of(found)
         return found.decode(errors="surrogatepass") if shown is None else f"(encrypted with key {shown[SHOWN_KEY]})"
