@@ -17,6 +17,7 @@ from stepward.store.contract import (
     BatchPiece,
     Decision,
     Due,
+    ErasedTask,
     ExpiredStep,
     ExpiredTask,
     OldRecords,
@@ -262,6 +263,18 @@ class FakeStore:
             return 0
         self.acts = self.acts[len(records.acts) :]
         return len(records.acts)
+
+    async def use_archive(self) -> None:
+        self._call("use_archive")
+
+    async def erased_tasks(self, limit: int) -> list[ErasedTask]:
+        return []
+
+    async def erase_archived(self, term: int, task: ErasedTask, acts: Sequence[AuditedAct]) -> bool:
+        return term == self.valid_term
+
+    async def forget_erased(self, uids: Sequence[str]) -> None:
+        self._call("forget_erased")
 
     async def deleted_owners(self, limit: int) -> list[str]:
         return []

@@ -66,6 +66,11 @@ class Retention:
         self._running = asyncio.create_task(self._beside(term))
         return 0
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether tasks are being archived and deleted."""
+        return self._running is not None and not self._running.done()
+
     async def close(self) -> None:
         """Stop; the next start, or another leader, continues."""
         if self._running is not None:

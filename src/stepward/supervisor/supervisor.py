@@ -22,9 +22,9 @@ from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.checks import checks_of
+from stepward.supervisor.cleaning.cleaning import Cleaning
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
-from stepward.supervisor.large_payloads import cleaning_of
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
 
@@ -72,7 +72,7 @@ class Supervisor:
             clock=environment.clock,
             archive=archive or folder_archive(settings.archive, instance, keeper),
         )
-        self._cleaning = cleaning_of(store, keeper, observers, environment)
+        self._cleaning = Cleaning(store, keeper, settings.archive, observers, environment)
         self._expected_by: float | None = None
         self._must_forgive = False
         self._jumped = store.jumped()
@@ -122,8 +122,7 @@ class Supervisor:
     async def close(self) -> None:
         """Stop the delivery of alerts and the deletion; another leader, or the next start, continues."""
         await self._retention.close()
-        if self._cleaning is not None:
-            await self._cleaning.close()
+        await self._cleaning.close()
         if self._delivering is not None:
             self._delivering.cancel()
             await asyncio.gather(self._delivering, return_exceptions=True)
@@ -153,8 +152,7 @@ class Supervisor:
         for check in self._checks:
             await check.look(term)
         report = replace(report, purged=await self._retention.run(term, in_background=in_background))
-        if self._cleaning is not None:
-            await self._cleaning.run(in_background=in_background)
+        await self._cleaning.run(term, in_background=in_background, archives=not self._retention.is_at_work)
         # A long pass is no outage: the store answered throughout.
         self._expect_next()
         return report

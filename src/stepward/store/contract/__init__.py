@@ -10,6 +10,7 @@ from stepward.store.contract.host import HostStore
 from stepward.store.contract.messages import MessageStore, StoredMessage
 from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.parts.batches import BatchPiece, BatchStore, BatchWork
+from stepward.store.contract.parts.erasure import ArchiveErasureStore, ErasedTask
 from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
 from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
@@ -82,6 +83,7 @@ __all__ = [
     "OVERTAKEN",
     "TRIM_ROWS",
     "AddedEvents",
+    "ArchiveErasureStore",
     "AuditHead",
     "AuditedAct",
     "Batch",
@@ -106,6 +108,7 @@ __all__ = [
     "Dispatch",
     "Doubt",
     "Due",
+    "ErasedTask",
     "ExpiredStep",
     "ExpiredTask",
     "ExternalTransaction",

@@ -12,6 +12,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract.parts.alerts import AlertDeliveryStore
 from stepward.store.contract.parts.batches import BatchWork
+from stepward.store.contract.parts.erasure import ArchiveErasureStore
 from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
 from stepward.store.contract.parts.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
 from stepward.store.contract.values.change_rows import Post
@@ -88,7 +89,9 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     """Seconds from submission to deadline, by the workflow or by the submission."""
 
 
-class SupervisorStore(RuledRetentionStore, PruningStore, AlertDeliveryStore, BatchWork, ObjectOwnerStore, Protocol):
+class SupervisorStore(
+    RuledRetentionStore, PruningStore, AlertDeliveryStore, BatchWork, ObjectOwnerStore, ArchiveErasureStore, Protocol
+):
     """The verbs of a Supervisor; ``term`` proves leadership in every changing statement.
 
     Once the store's clock is found to have been set, only ``forgive`` changes anything until ``lead`` is called again.

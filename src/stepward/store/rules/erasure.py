@@ -10,9 +10,10 @@ import msgspec
 from stepward.errors import IllegalTransition
 from stepward.model.records import Audit, Task
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.store.contract.parts.erasure import ErasedTask
 from stepward.store.contract.parts.retention import AuditedAct
 from stepward.store.contract.values.batches import Batch
-from stepward.store.rules.audit.audit_chain import Erased, ErasedAct, erased_act
+from stepward.store.rules.audit.audit_chain import DELETED, Erased, ErasedAct, erased_act
 
 MOST_DESCENDANTS = 1_000
 """Descendants that are deleted together with a task; one with more is refused."""
@@ -59,6 +60,17 @@ def erasure_audits(task: Task, descendants: int, acts: Sequence[AuditedAct], bat
     named = [erased_act(act) for act in acts]
     pieces = [named[place : place + ACTS_OF_ENTRY] for place in range(0, len(named), ACTS_OF_ENTRY)] or [[]]
     return [_audit(task, descendants, piece, batch) for piece in pieces]
+
+
+def archived_audits(task: ErasedTask, acts: Sequence[AuditedAct]) -> list[Audit]:
+    """The acts that record the erasure of archived details, with the hashes of all acts whose details are erased."""
+    named = [erased_act(act) for act in acts]
+    found = []
+    for place in range(0, len(named), ACTS_OF_ENTRY):
+        erased = " ".join(f"{act.number}:{act.hash}:{act.left}" for act in named[place : place + ACTS_OF_ENTRY])
+        details = msgspec.json.encode(Erased(batch=task.batch, erased=erased))
+        found.append(Audit(actor=task.actor, act=DELETED, task=task.uid, details=details))
+    return found
 
 
 def _audit(task: Task, descendants: int, acts: list[ErasedAct], batch: Batch) -> Audit:

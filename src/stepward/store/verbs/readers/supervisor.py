@@ -11,10 +11,12 @@ from stepward.model.records import Alert, Audit, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.contract import (
+    AuditedAct,
     Batch,
     BatchPiece,
     Decision,
     Due,
+    ErasedTask,
     ExpiredStep,
     ExpiredTask,
     OldRecords,
@@ -30,6 +32,7 @@ from stepward.store.rules.batches import allowed, next_search
 from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import batches, journal, pruning, recurring
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs.archive_erasure import ArchiveErasureVerbs, record_erasure
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.dead_letters import forget_expired
 from stepward.store.verbs.engine import VerbEngine
@@ -54,7 +57,7 @@ LATE_WAKE_SECONDS = 10.0
 DEAD_KEPT_SECONDS = 3600.0
 
 
-class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerVerbs):
+class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerVerbs, ArchiveErasureVerbs):
     """Implements ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
@@ -138,6 +141,10 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerV
         """Counts before the transaction, which holds the whole file on SQLite."""
         counts = await self._transactions.read_more(state_samples.counted)
         return await self._judged(term, False, state_samples.record, counts, kept_since, self._clock.now())
+
+    async def erase_archived(self, term: int, task: ErasedTask, acts: Sequence[AuditedAct]) -> bool:
+        """As ``ArchiveErasureStore.erase_archived``."""
+        return await self._judged(term, False, record_erasure, task, acts, self._clock.now())
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
         return await self._judged(term, False, _raise_alert, alert, self._clock.now())

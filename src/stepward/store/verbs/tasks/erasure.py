@@ -32,6 +32,8 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
     await connection.change_each("erasure.delete_letters", quoted)
     events = [(each.reply_to, each.uid.encode()) for each in tasks if each.reply_to is not None]
     await connection.change_each("erasure.delete_events", events)
+    note = msgspec.json.encode((batch.actor, batch.id)).decode()
+    await connection.change_each("erasure.note_erased", [(uid, note) for uid in uids])
     acts = await _erase_acts(connection, uids)
     audits = erasure.erasure_audits(task, len(descendants), acts, batch)
     await journal.write_audits(connection, audits, now)

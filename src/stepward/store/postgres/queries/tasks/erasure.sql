@@ -31,3 +31,21 @@ select {audit}, hash from {schema}.audit where task = any($1::text[]) and detail
 -- name: mark_acts
 -- Replaces the details of acts by the mark.
 update {schema}.audit set details = $2 where number = any($1::bigint[])
+
+-- name: use_archive
+-- Records that tasks of this store are archived.
+insert into {schema}.meta values ('archive', '') on conflict (key) do nothing
+
+-- name: note_erased
+-- Records a deleted task, by whom and in which batch, for the erasure of what is archived of it; nothing where no task is
+-- archived.
+insert into {schema}.meta select 'erased/' || v.uid, v.note from unnest($1::text[], $2::text[]) as v (uid, note)
+where exists (select 1 from {schema}.meta where key = 'archive') on conflict do nothing
+
+-- name: erased
+-- Returns deleted tasks of which the archive may still have something, by whom and in which batch they were deleted.
+select substr(key, 8), value from {schema}.meta where key >= 'erased/' and key < 'erased0' order by key limit $1
+
+-- name: forget_erased
+-- Removes the record of deleted tasks of which the archive has nothing any more.
+delete from {schema}.meta where key = any(select 'erased/' || uid from unnest($1::text[]) as uid)

@@ -29,3 +29,21 @@ select {audit}, hash from stepward_audit where task in (select value from json_e
 -- name: mark_acts
 -- Replaces the details of acts by the mark.
 update stepward_audit set details = ?2 where number in (select value from json_each(?1))
+
+-- name: use_archive
+-- Records that tasks of this store are archived.
+insert into stepward_meta values ('archive', '') on conflict (key) do nothing
+
+-- name: note_erased
+-- Records a deleted task, by whom and in which batch, for the erasure of what is archived of it; nothing where no task is
+-- archived.
+insert into stepward_meta select 'erased/' || ?1, ?2
+where exists (select 1 from stepward_meta where key = 'archive') on conflict do nothing
+
+-- name: erased
+-- Returns deleted tasks of which the archive may still have something, by whom and in which batch they were deleted.
+select substr(key, 8), value from stepward_meta where key >= 'erased/' and key < 'erased0' order by key limit ?1
+
+-- name: forget_erased
+-- Removes the record of deleted tasks of which the archive has nothing any more.
+delete from stepward_meta where key in (select 'erased/' || value from json_each(?1))

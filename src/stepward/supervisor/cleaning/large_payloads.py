@@ -105,12 +105,5 @@ class ObjectCleaning:
         return [] if len(family) == FAMILY else [name for name in mine if not owned(name.rpartition("/")[0])]
 
 
-def cleaning_of(
-    store: ObjectOwnerStore, keeper: PayloadKeeper | None, observers: Observers, environment: Environment
-) -> ObjectCleaning | None:
-    """The deletion of objects; None where all payloads are in the store."""
-    return None if keeper is None else ObjectCleaning(store, keeper, observers=observers, environment=environment)
-
-
 def _is_message(each: StoredObject) -> bool:
     return each.name.startswith(f"{MESSAGES}/")
