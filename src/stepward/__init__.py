@@ -62,7 +62,7 @@ from stepward.model.states import StepState, TaskState
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.payload.secret_values import Secret
-from stepward.policies import Backoff, CircuitBreaker, LongWait, Retry, Supervision
+from stepward.policies import Backoff, CircuitBreaker, Limit, LongWait, Retry, Supervision
 from stepward.store.contract import Batch, StepTransaction, TaskCount, Transaction
 from stepward.submission import Accepted, Message
 from stepward.sync import (
@@ -130,6 +130,7 @@ __all__ = [
     "InvalidFilter",
     "LargePayloads",
     "LeaseLapsed",
+    "Limit",
     "LimitStatus",
     "LongWait",
     "Message",

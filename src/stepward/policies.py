@@ -17,6 +17,27 @@ LAST_RUNGS = ("alert", "undo", "raise")
 AtDeadline = Literal["end", "repeat"]
 AT_DEADLINE = ("end", "repeat")
 LONGEST_LADDER = 20
+MOST_CONCURRENCY = 100_000
+"""Most tasks at once that a limit may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How many tasks of a workflow may be at work at once, from their first step to their end, over all processes.
+
+    With ``per="key"`` each fairness key has the limit for itself.
+    """
+
+    concurrency: int
+    per: Literal["key"] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.concurrency, int) or not 1 <= self.concurrency <= MOST_CONCURRENCY:
+            raise DeclarationError(
+                f"Limit: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {self.concurrency!r:.60}"
+            )
+        if self.per not in (None, "key"):
+            raise DeclarationError(f"Limit: expected per=None or per='key', found {self.per!r:.60}")
 
 
 @dataclass(frozen=True, slots=True)

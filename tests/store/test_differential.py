@@ -33,6 +33,7 @@ ROWS = {
     "agent": "name",
     "flow_limit": "name",
     "agent_slot": "agent, instance",
+    "task_permit": "task",
     "inbox": "number",
     "alert": "number",
     "audit": "number",

@@ -54,6 +54,7 @@ MAY_WALK = {
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = (
     "stepward_flow_limit",
+    "stepward_task_permit",
     "stepward_agent_slot",
     "stepward_alert_sink",
     "stepward_instance",

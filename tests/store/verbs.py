@@ -186,9 +186,9 @@ async def break_agent(stream: Stream) -> Act:
 
 async def bound(stream: Stream) -> Act:
     """What instances do about the slots of an Agent, and an operator and the code about its limit."""
-    instance, choice, count = instance_of(stream), stream.chance.randrange(9), stream.chance.randrange(1, 6)
+    instance, choice, count = instance_of(stream), stream.chance.randrange(11), stream.chance.randrange(1, 6)
     claim = SlotClaim(
-        agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 7, until=stream.now() + 20
+        agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 9, until=stream.now() + 20
     )
     declared = FlowLimit(name="agent:order@1", declared_concurrency=count)
     acts: tuple[Act, ...] = (
@@ -197,6 +197,8 @@ async def bound(stream: Stream) -> Act:
         lambda store, number: store.host.declare_limits([declared], []),
         lambda store, number: store.host.declare_limits([], [declared.name]),
         lambda store, number: store.supervisor.release_slots(stream.term),
+        lambda store, number: store.operators.set_limit("workflow:order", SetLimit(concurrency=3 * count), "ada"),
+        lambda store, number: store.operators.reset_limit("workflow:order", "ada"),
     )
     if choice < len(acts):
         return acts[choice]

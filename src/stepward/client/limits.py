@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.durations import shown, text
 from stepward.errors import Refused
-from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, FlowLimit, SetLimit
+from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
 from stepward.model.limits.slots import SlotLease
 from stepward.model.records import Instance, Role
 
@@ -21,9 +21,9 @@ class LimitStatus(Struct, frozen=True, kw_only=True):
     """A limit, and what runs under it."""
 
     name: str
-    """``agent:`` and the name of the Agent."""
+    """``agent:`` or ``workflow:``, and the name of the Agent or the workflow."""
     concurrency: int | None
-    """How many calls of all instances may run at once; None: any number."""
+    """How many calls of an Agent, or tasks of a workflow, may run at once; None: any number."""
     rate: str | None
     """How many may start within a time, such as ``50/1s``; None: any number."""
     per_key: bool
@@ -34,6 +34,8 @@ class LimitStatus(Struct, frozen=True, kw_only=True):
     """How many run now, as the instances last reported."""
     leased: int
     """How many slots live instances have leased."""
+    waiting: int
+    """How many tasks of a workflow wait for others to end."""
     lost: int
     """How many slots are those of dead instances: they count until the complete-by of their calls has passed."""
     set_at: float | None
@@ -45,7 +47,8 @@ class LimitStatus(Struct, frozen=True, kw_only=True):
 async def limits(session: ClientSession) -> list[LimitStatus]:
     """All limits, by name."""
     operators = session.store.operators
-    return statuses(await operators.limits(), await operators.slots(), await operators.instances())
+    found, slots, instances = await operators.limits(), await operators.slots(), await operators.instances()
+    return statuses(found, slots, instances, await operators.permits())
 
 
 async def set_limit(
@@ -54,11 +57,11 @@ async def set_limit(
     """Set a limit in place of what is declared. Raises Refused, and AgentNotFound."""
     await _check_name(session, name)
     if rate is not None:
-        raise Refused(f"limit {name}: expected concurrency alone, found a rate; declare rate= of the Agent")
+        raise Refused(f"limit {name}: expected concurrency alone, found a rate; an Agent declares its rate itself")
     if concurrency is not None and not _is_count(concurrency):
         raise Refused(
             f"limit {name}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {shown(concurrency)}; "
-            "suspend the Agent to let nothing start"
+            "suspend what is to start nothing"
         )
     values = SetLimit(concurrency=concurrency, note=validation.note(note))
     await session.store.operators.set_limit(name, values, session.actor)
@@ -74,24 +77,27 @@ async def reset_limit(session: ClientSession, name: str) -> bool:
 
 
 def statuses(
-    found: Sequence[FlowLimit], slots: Sequence[SlotLease], instances: Sequence[Instance]
+    found: Sequence[FlowLimit],
+    slots: Sequence[SlotLease],
+    instances: Sequence[Instance],
+    permits: Mapping[tuple[str, bool], int],
 ) -> list[LimitStatus]:
     """The limits with what runs under them."""
     in_use, leased, lost = Counter[str](), Counter[str](), Counter[str]()
     for instance in instances:
         if instance.alive and instance.role is Role.AGENT:
-            in_use.update({health.agent: health.in_flight for health in instance.health})
+            in_use.update({agent_limit(health.agent): health.in_flight for health in instance.health})
     for lease in slots:
-        (leased if lease.alive else lost)[lease.agent] += lease.slots
+        (leased if lease.alive else lost)[agent_limit(lease.agent)] += lease.slots
+    in_use.update({name: count for (name, held), count in permits.items() if held})
     return [
-        _status(limit, (in_use[agent], leased[agent], lost[agent]))
+        _status(limit, (in_use[limit.name], leased[limit.name], permits.get((limit.name, False), 0), lost[limit.name]))
         for limit in found
-        if (agent := limit.name.removeprefix(AGENT))
     ]
 
 
-def _status(limit: FlowLimit, counts: tuple[int, int, int]) -> LimitStatus:
-    in_use, leased, lost = counts
+def _status(limit: FlowLimit, counts: tuple[int, int, int, int]) -> LimitStatus:
+    in_use, leased, waiting, lost = counts
     declared = (limit.declared_starts, limit.declared_seconds)
     return LimitStatus(
         name=limit.name,
@@ -102,6 +108,7 @@ def _status(limit: FlowLimit, counts: tuple[int, int, int]) -> LimitStatus:
         declared_rate=None if declared[0] is None or declared[1] is None else rate_text(declared[0], declared[1]),
         in_use=in_use,
         leased=leased,
+        waiting=waiting,
         lost=lost,
         set_at=limit.set_at,
         set_by=limit.set_by,
@@ -119,6 +126,11 @@ def _is_count(value: object) -> bool:
 
 
 async def _check_name(session: ClientSession, name: str) -> None:
-    if not isinstance(name, str) or not name.startswith(AGENT):
-        raise Refused(f"limit: expected the name of one, such as agent:payments, found {shown(name)}; correct it")
-    check_known(name.removeprefix(AGENT), await session.store.operators.standings())
+    if not isinstance(name, str) or not name.startswith((AGENT, WORKFLOW)):
+        raise Refused(f"limit: expected agent: or workflow: and a name, found {shown(name)}; correct it")
+    if name.startswith(AGENT):
+        check_known(name.removeprefix(AGENT), await session.store.operators.standings())
+        return
+    known = {record.name for record in await session.store.client.workflows()}
+    if name.removeprefix(WORKFLOW) not in known:
+        raise validation.unknown(name.removeprefix(WORKFLOW), known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from stepward.host.agent_slots import AgentSlots
 from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE
 from stepward.model.agents import AgentHealth, AgentStanding
+from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
 from stepward.model.messages.requests import request_queue
 from stepward.model.records import Instance, Role
 from stepward.scheduler.admission.fair_share import Room, room
@@ -89,8 +90,10 @@ class AgentCapacity:
         self._instances = [instance for instance in instances if instance.alive]
         ours = {name for name, count in self._acts.items() if name in self._unwritten or count != acts[name]}
         self._standings = standings | {name: self._standings[name] for name in ours if name in self._standings}
-        if await self._slots.look():
+        limits = await self._parts.store.host.limits()
+        if await self._slots.look(limits):
             self._report()
+        self._give_limits(limits)
         self._give_rooms()
         for name in self._actors.names:
             if name not in ours:
@@ -108,8 +111,10 @@ class AgentCapacity:
 
     async def give_back(self) -> None:
         """Give back the slots under the limits of Agents, now and as calls end."""
+        if not self._actors.runners:
+            return
         try:
-            await self._slots.give_back()
+            await self._slots.give_back(await self._parts.store.host.limits())
         except StoreError as error:
             self._parts.observers.emit("store.unavailable", error=str(error))
 
@@ -171,6 +176,12 @@ class AgentCapacity:
                 await store.host.open_breaker(agent, instance, seconds)
             if self._acts[agent] == acts:
                 del self._unwritten[agent]
+
+    def _give_limits(self, limits: Sequence[FlowLimit]) -> None:
+        scheduler = self._scheduler()
+        if scheduler is not None:
+            names = [limit.name for limit in limits if limit.cap is not None]
+            scheduler.set_limited(frozenset(name.removeprefix(WORKFLOW) for name in names if name.startswith(WORKFLOW)))
 
     def _give_rooms(self) -> None:
         scheduler = self._scheduler()

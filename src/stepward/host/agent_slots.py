@@ -41,19 +41,19 @@ class AgentSlots:
         self._looking = asyncio.Lock()
         """One look at a time: two answers of the store in the wrong order would leave a bound that is too high."""
 
-    async def look(self) -> bool:
-        """Lease what is due under the limits as they are now; whether room has changed. Raises StoreError."""
+    async def look(self, limits: Sequence[FlowLimit]) -> bool:
+        """Lease what is due under these limits; whether room has changed. Raises StoreError."""
         if not self._actors.runners:
             return False
         async with self._looking:
             before = self._bounds()
-            await self._look()
+            await self._look({limit.name: limit for limit in limits})
             return before != self._bounds()
 
-    async def give_back(self) -> None:
+    async def give_back(self, limits: Sequence[FlowLimit]) -> None:
         """Lease none any more: the slots of calls that end are given back. Raises StoreError."""
         self._is_draining = True
-        await self.look()
+        await self.look(limits)
 
     def is_out(self, agent: str) -> bool:
         """Whether an Agent has no slot here under its limit."""
@@ -63,9 +63,8 @@ class AgentSlots:
     def _bounds(self) -> list[int]:
         return [runner.capacity for runner in self._actors.runners.values()]
 
-    async def _look(self) -> None:
+    async def _look(self, limits: Mapping[str, FlowLimit]) -> None:
         self.patience = float("inf")
-        limits = {limit.name: limit for limit in await self._parts.store.host.limits()}
         caps = {name: _cap(limits, name) for name in self._actors.runners}
         for name, cap in caps.items():
             if cap is None and self._actors.runners[name].is_limited:

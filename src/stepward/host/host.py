@@ -14,6 +14,7 @@ from stepward.host.actors.supervisor_actor import SupervisorActor
 from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.agent_capacity import AgentCapacity
 from stepward.host.assembly import Parts, Roles
+from stepward.host.declared_limits import declare_limits
 from stepward.host.leases import InstanceLeases
 from stepward.host.queues.lost_requests import LostRequests
 from stepward.host.queues.refused_queues import RefusedQueueAlerts
@@ -26,6 +27,7 @@ from stepward.host.readiness import Readiness
 from stepward.host.watchdog.hang_counts import Hangs
 from stepward.host.watchdog.watchdog import Watchdog
 from stepward.model.agents import Report
+from stepward.model.limits.flow_limit import workflow_limit
 from stepward.model.records import Role
 from stepward.scheduler.intake import LocalSubmissions
 from stepward.scheduler.scheduler import Scheduler
@@ -90,6 +92,9 @@ class Host:
         roles = self._roles
         if not self._agents.names or roles.scheduler or roles.supervisor or roles.submission:
             await self._register_declared()
+        if roles.scheduler:
+            names = [workflow_limit(name) for name in parts.registry.newest]
+            await declare_limits(parts.store.host, parts.registry.limits(), names)
         if self._roles.scheduler or self._agents.names:
             await self._start_agents()
         if self._roles.scheduler:

@@ -170,6 +170,9 @@ class Conclusions:
         if change.posts or change.children:
             # The store sends no hint of what this connection itself put into inboxes or began.
             self._intake.is_hinted = True
+        if change.move is not None and change.move.after in TASK_ENDS and task.workflow in self._intake.limited:
+            # Its permit has gone to a task that waited for one.
+            self._intake.is_hinted = True
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._listeners.gave_up()
         if change.born is not None:

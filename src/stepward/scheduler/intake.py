@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from stepward.errors import StoreUnavailable
+from stepward.model.limits.flow_limit import WORKFLOW
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
@@ -64,6 +65,8 @@ class Intake:
         """Whether free tasks are claimed."""
         self.is_hinted = True
         """Whether the store may hold something new."""
+        self.limited = frozenset(limit.name.removeprefix(WORKFLOW) for limit in context.registry.limits())
+        """The workflows whose tasks need a permit, which they get when they are claimed."""
 
     def close(self) -> None:
         """Claim nothing more."""
@@ -175,6 +178,8 @@ class LocalSubmissions:
         None if no Scheduler of this process has room for it and serves its workflow.
         """
         if self._stir is None or not self.has_room or (task.workflow, task.version) not in self._registry.workflows:
+            return None
+        if self._intake is not None and task.workflow in self._intake.limited:
             return None
         future: Answered = asyncio.get_running_loop().create_future()
         self._waiting.append((task, future))

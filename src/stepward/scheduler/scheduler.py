@@ -79,6 +79,10 @@ class Scheduler:
         """How many requests of this Scheduler each Agent takes."""
         self._rooms.set(rooms)
 
+    def set_limited(self, workflows: frozenset[str]) -> None:
+        """The workflows whose tasks need a permit."""
+        self._intake.limited = workflows
+
     @property
     def is_opening(self) -> bool:
         """Whether a window has yet to open: ``widen`` is to be called soon."""

@@ -12,7 +12,7 @@ from stepward.errors import DeclarationError
 from stepward.model.action import Action
 from stepward.model.plan import Plan
 from stepward.model.states import StepKind
-from stepward.policies import Supervision
+from stepward.policies import Limit, Supervision
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,6 +39,7 @@ class Workflow(Action[P, R]):
         complete_by: Duration | None,
         supervision: Supervision,
         undo: UndoRuns = "this run",
+        limit: Limit | None = None,
     ) -> None:
         if undo not in get_args(UndoRuns):
             raise DeclarationError(f"workflow {name}: expected undo='this run' or 'all runs', found {undo!r:.80}")
@@ -46,11 +47,14 @@ class Workflow(Action[P, R]):
             raise DeclarationError(
                 f"workflow {name}: expected a Supervision, found {supervision!r}; pass Supervision(…)"
             )
-        limit = None if complete_by is None else seconds(complete_by, f"{name}.complete_by")
-        super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=limit)
+        if not isinstance(limit, Limit | None):
+            raise DeclarationError(f"workflow {name}: expected a Limit, found {limit!r:.80}; pass Limit(…)")
+        whole = None if complete_by is None else seconds(complete_by, f"{name}.complete_by")
+        super().__init__(fn, name=name, kind=StepKind.CHILD, complete_seconds=whole)
         self.version = checked(version, f"version of workflow {name}")
         self.supervision = supervision
         self.undo: UndoRuns = undo
+        self.limit = limit
 
 
 class _WorkflowDecorator(Protocol):
@@ -81,6 +85,7 @@ def workflow(
     complete_by: Duration | None = None,
     supervision: Supervision = Supervision(),
     undo: UndoRuns = "this run",
+    limit: Limit | None = None,
 ) -> _WorkflowDecorator: ...
 def workflow(
     fn: Callable[..., Any] | None = None,
@@ -91,11 +96,13 @@ def workflow(
     complete_by: Duration | None = None,
     supervision: Supervision = Supervision(),
     undo: UndoRuns = "this run",
+    limit: Limit | None = None,
 ) -> Any:
     """Declare an ``async def`` as a workflow; ``complete_by`` bounds a whole task of it.
 
     ``undo`` says what undoing a task of several runs (``continue_as_new``) reaches: what this run has done, as those
     before it are settled, or what all have done. What it does not reach of runs before the last one is deleted.
+    ``limit`` bounds how many tasks of it are at work at once.
 
     Give a changed workflow a new ``version`` when tasks of the old one are still under way.
     """
@@ -104,7 +111,9 @@ def workflow(
         known = _name(fn, name, "workflow")
         if not inspect.iscoroutinefunction(fn):
             raise DeclarationError(f"workflow {known}: expected an async def, found {_sort(fn)}; write async def")
-        return Workflow(fn, name=known, version=version, complete_by=complete_by, supervision=supervision, undo=undo)
+        return Workflow(
+            fn, name=known, version=version, complete_by=complete_by, supervision=supervision, undo=undo, limit=limit
+        )
 
     return declare if fn is None else declare(fn)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
+from stepward.model.limits.flow_limit import FlowLimit, workflow_limit
 from stepward.model.plan import to_json
 from stepward.model.records import WorkflowRecord
 from stepward.payload import encode
@@ -45,6 +46,18 @@ class Registry:
                 plan=None if workflow.plan is None else to_json(workflow.plan),
             )
             for workflow in self.workflows.values()
+        ]
+
+    def limits(self) -> list[FlowLimit]:
+        """The limits that workflows declare: that of its newest version counts."""
+        return [
+            FlowLimit(
+                name=workflow_limit(name),
+                per_key=workflow.limit.per is not None,
+                declared_concurrency=workflow.limit.concurrency,
+            )
+            for name, workflow in self.newest.items()
+            if workflow.limit is not None
         ]
 
     @staticmethod

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from stepward import Agent, Client, TaskHandle, workflow
-from stepward.errors import AgentNotFound, DeclarationError, Refused
+from stepward import Agent, Client, Limit, TaskHandle, workflow
+from stepward.errors import AgentNotFound, DeclarationError, Refused, UnknownWorkflow
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, until
 
@@ -113,6 +113,43 @@ async def leases(client: Client, expected: list[int]) -> bool:
     return found.leased == sum(expected) and len(
         [i for i in await client.instances() if i.alive and i.serves == ["svc"]]
     ) == len(expected)
+
+
+async def test_tasks_of_a_workflow_are_bounded_over_all_processes(world: World) -> None:
+    service = Limited(None)
+
+    @workflow(limit=Limit(3))
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    clients = [await world.start([order], [service.agent]) for _ in range(2)]
+    handles = [handle for client in clients for handle in await submitted(client, order, 8)]
+    handles += [await clients[0].submit(order, "alone")]
+    for handle in handles:
+        await handle.result(timeout=200)
+    assert service.most == 3
+    (found,) = await clients[0].limits()
+    assert (found.name, found.concurrency, found.in_use, found.waiting) == ("workflow:order", 3, 0, 0)
+
+
+async def test_a_key_has_the_limit_of_its_workflow_for_itself(world: World) -> None:
+    service = Limited(None)
+
+    @workflow(limit=Limit(1, per="key"))
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    client = await world.start([order], [service.agent])
+    handles = [await client.submit(order, str(n), fairness_key=f"tenant-{n % 3}") for n in range(9)]
+    for handle in handles:
+        await handle.result(timeout=200)
+    assert service.most == 3
+    await client.set_limit("workflow:order", 2)
+    with pytest.raises(UnknownWorkflow, match="did you mean 'order'"):
+        await client.set_limit("workflow:ordr", 2)
+    for wrong in ({"concurrency": 0}, {"concurrency": 1, "per": "tenant"}):
+        with pytest.raises(DeclarationError, match="Limit: expected"):
+            Limit(**wrong)
 
 
 async def test_names_and_numbers_that_no_limit_can_have_are_refused(world: World, service: Service) -> None:

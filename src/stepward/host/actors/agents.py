@@ -7,6 +7,7 @@ import asyncio
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.runner import AgentRunner
 from stepward.host.assembly import Parts, Roles
+from stepward.host.declared_limits import declare_limits
 from stepward.host.leases import InstanceLeases
 from stepward.model.agents import AgentHealth
 from stepward.model.limits.flow_limit import FlowLimit, agent_limit
@@ -78,16 +79,12 @@ class AgentActors:
 
     async def declare_limits(self) -> None:
         """Record what the code declares of limits; what an operator has set stays."""
-        host = self._parts.store.host
-        known = {limit.name for limit in await host.limits() if limit.declared_concurrency is not None}
         declared = [
             FlowLimit(name=agent_limit(agent.name), declared_concurrency=agent.max_in_flight)
             for agent in self._served
             if agent.max_in_flight is not None
         ]
-        undeclared = known.intersection(agent_limit(a.name) for a in self._served if a.max_in_flight is None)
-        if declared or undeclared:
-            await host.declare_limits(declared, sorted(undeclared))
+        await declare_limits(self._parts.store.host, declared, [agent_limit(name) for name in self.names])
 
     async def drain(self, grace: float) -> None:
         """Take no more requests, and let running ones end."""

@@ -19,7 +19,7 @@ from stepward.http.api.resources import (
     SinkResource,
     resource,
 )
-from stepward.http.api.tasks.task_reads import LIMIT, MOST, Limit
+from stepward.http.api.tasks.task_reads import LIMIT, MOST, ListLimit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.records import DeadLetter
@@ -50,7 +50,7 @@ class SinkTest(Struct, frozen=True):
 
 @get("/alerts", permission=Permission.READ)
 async def list_alerts(
-    client: RequestClient, open_only: FromQuery[bool] = True, limit: Limit = LIMIT
+    client: RequestClient, open_only: FromQuery[bool] = True, limit: ListLimit = LIMIT
 ) -> list[AlertResource]:
     """List alerts, newest first."""
     return [resource(AlertResource, alert) for alert in await client.alerts(limit=limit, open_only=open_only)]
@@ -87,13 +87,13 @@ async def list_receipts(client: RequestClient, number: FromPath[Number]) -> list
 
 
 @get("/audit", permission=Permission.READ_ALL)
-async def list_audit(client: RequestClient, limit: Limit = LIMIT) -> list[AuditResource]:
+async def list_audit(client: RequestClient, limit: ListLimit = LIMIT) -> list[AuditResource]:
     """List the audit of all tasks, newest first."""
     return [resource(AuditResource, act) for act in await client.all_audits(limit)]
 
 
 @get("/dead-letters", permission=Permission.READ_ALL)
-async def list_letters(client: RequestClient, limit: Limit = LIMIT) -> list[DeadLetterResource]:
+async def list_letters(client: RequestClient, limit: ListLimit = LIMIT) -> list[DeadLetterResource]:
     """List messages that could not be processed, newest first."""
     return [_letter(client, letter) for letter in await client.dead_letters(limit)]
 

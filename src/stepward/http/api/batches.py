@@ -15,7 +15,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import resource
-from stepward.http.api.tasks.task_reads import LIMIT, Limit
+from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchRefusal, BatchState, BatchVerb, Doubt, Later
@@ -123,7 +123,7 @@ async def start_batch(client: RequestClient, data: Annotated[BatchStart, Body()]
 
 
 @get("/batches", permission=Permission.READ)
-async def list_batches(client: RequestClient, limit: Limit = LIMIT) -> list[BatchResource]:
+async def list_batches(client: RequestClient, limit: ListLimit = LIMIT) -> list[BatchResource]:
     """The batches, newest first; with a scope those that the principal started."""
     return [_shown(batch) for batch in await client.batches.recent(limit)]
 

@@ -169,6 +169,7 @@ class LimitResource(Struct, frozen=True, kw_only=True):
     declared_rate: str | None
     in_use: int
     leased: int
+    waiting: int
     lost: int
     set_at: datetime | None
     set_by: str | None

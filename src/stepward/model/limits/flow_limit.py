@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-AGENT = "agent:"
-"""How the name of an Agent's limit begins."""
+AGENT, WORKFLOW = "agent:", "workflow:"
+"""How the names of limits begin: of an Agent's calls, and of a workflow's tasks."""
+WAITS_FOR = "limit"
+"""What a task waits for that has no permit."""
 MOST_CONCURRENCY = 100_000
 """Most calls, or tasks, at once that a limit may name."""
 
@@ -14,7 +16,7 @@ class FlowLimit(Struct, frozen=True, kw_only=True):
     """A limit; ``set_at`` decides whether what is set or what is declared is in force."""
 
     name: str
-    """``agent:`` and the name of an Agent."""
+    """``agent:`` or ``workflow:``, and the name of an Agent or a workflow."""
     per_key: bool = False
     declared_concurrency: int | None = None
     declared_starts: int | None = None
@@ -47,6 +49,11 @@ class SetLimit(Struct, frozen=True, kw_only=True):
     starts: int | None = None
     seconds: float | None = None
     note: str | None = None
+
+
+def workflow_limit(workflow: str) -> str:
+    """The name of the limit of a workflow."""
+    return WORKFLOW + workflow
 
 
 def agent_limit(agent: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.limits.flow_limit import FlowLimit, SetLimit, agent_limit
+from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit, SetLimit, agent_limit
 from stepward.model.limits.slots import SlotClaim, SlotLease, granted
 from stepward.store import rows
 from stepward.store.rules.audit.audits import limit_audit
@@ -25,13 +25,18 @@ async def slots(connection: VerbConnection) -> list[SlotLease]:
     return [rows.slot_lease(row) for row in await connection.rows("limits.slots")]
 
 
-async def declare(connection: VerbConnection, declared: Sequence[FlowLimit], undeclared: Sequence[str]) -> None:
+async def declare(
+    connection: VerbConnection, declared: Sequence[FlowLimit], undeclared: Sequence[str], now: float
+) -> None:
     """Records what code declares, and that it declares no limit of the names in ``undeclared``."""
     for each in sorted(declared, key=lambda limit: limit.name):
         values = (each.declared_concurrency, each.declared_starts, each.declared_seconds)
-        await connection.change("limits.declare", each.name, each.per_key, *values)
+        if await connection.change("limits.declare", each.name, each.per_key, *values):
+            await _wake(connection, each.name, now)
     if undeclared and await connection.change("limits.undeclare", list(undeclared)):
         await connection.change("limits.forget_empty")
+    for name in undeclared:
+        await _wake(connection, name, now)
 
 
 async def set_limit(connection: VerbConnection, name: str, values: SetLimit, actor: str, now: float) -> None:
@@ -39,6 +44,7 @@ async def set_limit(connection: VerbConnection, name: str, values: SetLimit, act
     note = None if values.note is None else without_nul(values.note)
     rate = (values.starts, values.seconds)
     await connection.change("limits.set", name, values.concurrency, *rate, now, without_nul(actor), note)
+    await _wake(connection, name, now)
     await journal.write_audits(connection, [limit_audit(actor, "set", name, values)], now)
 
 
@@ -47,8 +53,21 @@ async def reset_limit(connection: VerbConnection, name: str, actor: str, now: fl
     if not await connection.change("limits.reset", name):
         return False
     await connection.change("limits.forget_empty")
+    await _wake(connection, name, now)
     await journal.write_audits(connection, [limit_audit(actor, "reset", name, SetLimit())], now)
     return True
+
+
+async def permit_counts(connection: VerbConnection) -> dict[tuple[str, bool], int]:
+    """How many tasks have a permit (True) or wait for one, by the name of the limit."""
+    return {(name, held == 1): count for name, held, count in await connection.rows("permits.counts")}
+
+
+async def _wake(connection: VerbConnection, name: str, now: float) -> None:
+    """Has the tasks that wait for a permit ask again under the limit as it is now."""
+    if name.startswith(WORKFLOW):
+        await connection.rows("permits.lock")
+        await connection.change("permits.wake", name, now)
 
 
 async def lease_slots(

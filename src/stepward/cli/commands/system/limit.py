@@ -17,6 +17,7 @@ COLUMNS = (
     Column(name="RATE", right=True),
     Column(name="IN USE", right=True),
     Column(name="LEASED", right=True, spare=True),
+    Column(name="WAITING", right=True, spare=True),
     Column(name="LOST", right=True, spare=True, drops=1),
     Column(name="DECLARED", right=True),
     Column(name="SET BY", least=6, drops=2),
@@ -41,7 +42,7 @@ def limit(context: click.Context, as_json: bool, store: str | None) -> None:
 @click.option("--note", metavar="TEXT", help="The reason, shown beside the limit.")
 @with_client
 async def set_limit(client: Client, name: str, concurrency: int | None, rate: str | None, note: str | None) -> None:
-    """Set a limit in place of what code declares: `agent:payments --concurrency 20`."""
+    """Set a limit in place of what code declares: `agent:payments --concurrency 20`, `workflow:fulfil …`."""
     await client.set_limit(name, concurrency, rate, note=note)
     said = [f"{concurrency:,} at once"] if concurrency is not None else []
     said += [f"{rate} started"] if rate is not None else []
@@ -76,6 +77,7 @@ def _row(found: LimitStatus) -> list[Cell]:
         Cell(found.rate or NONE, style),
         Cell(f"{found.in_use:,}"),
         Cell(f"{found.leased:,}", "dim"),
+        Cell(f"{found.waiting:,}", "dim"),
         Cell(f"{found.lost:,}", "yellow" if found.lost else "dim"),
         Cell(", ".join(declared) or NONE, "dim"),
         Cell("" if found.set_by is None else f"{found.set_by}{f': {found.note}' if found.note else ''}", "dim"),

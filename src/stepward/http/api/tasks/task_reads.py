@@ -24,7 +24,7 @@ LIMIT = 100
 MOST = 1_000
 HISTORY = 1_000
 FILTER = "A filter in the language of search, such as state = 'error' and created > '2h ago'."
-Limit = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many at most.")]
+ListLimit = Annotated[int, QueryParameter(ge=1, le=MOST, description="How many at most.")]
 
 
 class TaskPage(Struct, frozen=True):
@@ -43,7 +43,7 @@ async def list_tasks(
     label: Annotated[str | None, QueryParameter(description="NAME=VALUE")] = None,
     where: Annotated[str | None, QueryParameter(max_length=LONGEST_FILTER, description=FILTER)] = None,
     cursor: Annotated[str | None, QueryParameter(pattern="^[A-Za-z0-9_-]{1,400}$")] = None,
-    limit: Limit = LIMIT,
+    limit: ListLimit = LIMIT,
 ) -> TaskPage:
     """List tasks, newest first."""
     found = await client.tasks(
@@ -65,7 +65,7 @@ async def list_steps(client: RequestClient, task_id: PathId) -> list[StepResourc
 
 
 @get("/tasks/{task_id:str}/audit", permission=Permission.READ)
-async def list_acts(client: RequestClient, task_id: PathId, limit: Limit = LIMIT) -> list[AuditResource]:
+async def list_acts(client: RequestClient, task_id: PathId, limit: ListLimit = LIMIT) -> list[AuditResource]:
     """List the audit of a task, newest first."""
     return [resource(AuditResource, act) for act in await client.audits(task_id_of(task_id), limit)]
 

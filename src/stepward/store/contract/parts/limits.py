@@ -19,6 +19,10 @@ class LimitStore(Protocol):
         """The slots that instances of Agents have leased."""
         ...
 
+    async def permits(self) -> dict[tuple[str, bool], int]:
+        """How many tasks have a permit (True) or wait for one (False), by the name of the limit."""
+        ...
+
     async def set_limit(self, name: str, values: SetLimit, actor: str) -> None:
         """Sets a limit in place of what is declared."""
         ...

@@ -10,8 +10,8 @@ from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.readers.scheduler import WAKE_LIMIT, ClaimRequest
-from stepward.store.verbs.tasks import status_events
+from stepward.store.verbs.readers.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
+from stepward.store.verbs.tasks import permits, status_events
 from stepward.store.verbs.tasks.histories import histories
 
 ROUND, UNSTARTED, MORE = -4, -2, -1
@@ -24,17 +24,18 @@ async def claim(connection: VerbConnection, wanted: ClaimRequest) -> tuple[list[
     if not await connection.rows("scheduler.open_claim", wanted.instance, wanted.now, due):
         raise fenced(wanted.instance)
     claimed: list[Task] = []
-    more = True
-    while more and len(claimed) < wanted.limit:
+    more, looked = True, 0
+    while more and len(claimed) < wanted.limit and looked < wanted.limit * MOST_LOOKED:
         left = wanted._replace(limit=wanted.limit - len(claimed))
-        tasks, more = await _claim_priority(connection, left)
-        wanted = wanted._replace(turns=gone_on(wanted.turns, tasks))
-        claimed.extend(tasks)
+        tasks, admitted, more = await _claim_priority(connection, left)
+        wanted, looked = wanted._replace(turns=gone_on(wanted.turns, tasks)), looked + len(tasks)
+        claimed.extend(admitted)
     return await histories(connection, claimed), wanted.turns
 
 
-async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> tuple[list[Task], bool]:
-    """Up to ``limit`` tasks of one priority in the order of their turns, and whether there may be more."""
+async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> tuple[list[Task], list[Task], bool]:
+    """Up to ``limit`` tasks of one priority in the order of their turns, those of them that may go on under the limits
+    of their workflows, and whether there may be more."""
     lowest = 0 if wanted.least is None else wanted.least.priority
     last = [wanted.turns.get(priority, "") for priority in PRIORITIES]
     but = list(passed_over(wanted.least, lowest))
@@ -43,7 +44,9 @@ async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> t
     found = await connection.rows("scheduler.claim", *workflows, *taken_by, last, lowest, but, of_claim(wanted.now))
     found.sort(key=lambda row: row[ROUND:UNSTARTED])
     tasks = [rows.task(row) for row in found]
-    for task, row in zip(tasks, found, strict=True):
-        if row[UNSTARTED]:
+    unstarted = {task.uid for task, row in zip(tasks, found, strict=True) if row[UNSTARTED]}
+    admitted = await permits.admit(connection, tasks, wanted.now)
+    for task in admitted:
+        if task.uid in unstarted:
             await status_events.report(connection, task, StatusEventType.STARTED, wanted.now)
-    return tasks, bool(found) and found[0][MORE]
+    return tasks, admitted, bool(found) and found[0][MORE]

@@ -19,6 +19,8 @@ QUEUES = {"message": "siud", "dead_letter": "si"}
 RIGHTS: Mapping[Role, Mapping[str, str]] = {
     Role.SCHEDULER: {
         **QUEUES,
+        "flow_limit": "siud",
+        "task_permit": "siud",
         "meta": "si",
         "task": "siu",
         "step": "siud",

@@ -20,8 +20,8 @@ from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.verb_engine import driven
-from stepward.store.verbs.readers.scheduler import ClaimRequest
-from stepward.store.verbs.tasks import status_events
+from stepward.store.verbs.readers.scheduler import MOST_LOOKED, ClaimRequest
+from stepward.store.verbs.tasks import permits, status_events
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
 
@@ -32,14 +32,14 @@ Served = Sequence[tuple[str, str]]
 def claim(connection: Connection, wanted: ClaimRequest) -> tuple[list[Task], Turns]:
     """The tasks taken, in the order of their turns, and whose turn was last."""
     claimed: list[Task] = []
-    turns = wanted.turns
-    while len(claimed) < wanted.limit:
+    turns, looked = wanted.turns, 0
+    while len(claimed) < wanted.limit and looked < wanted.limit * MOST_LOOKED:
         picked = _round(connection, wanted.workflows, wanted.limit - len(claimed), wanted.least, turns)
         if not picked:
             break
-        taken = _take(connection, picked, wanted.instance, wanted.now)
-        turns = gone_on(turns, taken)
-        claimed += taken
+        taken, admitted = _take(connection, picked, wanted.instance, wanted.now)
+        turns, looked = gone_on(turns, taken), looked + len(taken)
+        claimed += admitted
     return claimed, turns
 
 
@@ -76,12 +76,14 @@ def _age(row: Row) -> str:
     return uid
 
 
-def _take(connection: Connection, picked: list[Row], instance: str, now: float) -> list[Task]:
+def _take(connection: Connection, picked: list[Row], instance: str, now: float) -> tuple[list[Task], list[Task]]:
+    """The tasks that had their turn, and those of them that may go on under the limits of their workflows."""
     wanted = encoded([rowid for rowid, _ in picked])
     unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (wanted,))}
     found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
     taken = [found[uid] for _, uid in picked]
-    for task in taken:
+    admitted = driven(connection, permits.admit, taken, now)
+    for task in admitted:
         if task.uid in unstarted and task.reply_to is not None:
             driven(connection, status_events.report, task, StatusEventType.STARTED, now)
-    return taken
+    return taken, admitted

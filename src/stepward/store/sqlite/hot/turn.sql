@@ -66,13 +66,15 @@ set state = ?5, watched = 0,
 where task = ?1 and run = ?2 and key = ?3 and state = ?4
 
 -- name: move_task
--- Moves a task that the instance holds; at an end or a release its inbox must be as it was read.
+-- Moves a task that the instance holds, and returns a row for it; at an end or a release its inbox must be as it was
+-- read. What a trigger changes at an end is not counted.
 update stepward_task
 set state = ?3, locked_by = case when ?5 then null else locked_by end,
     output = ?6, error = ?7, wake_at = ?8, waits_for = ?9,
     undo_to = ?10, run = coalesce(?11, run), input = coalesce(?12, input), finished_at = ?13,
     recovery_count = case when ?14 then 0 else recovery_count end, complete_by = ?15
 where uid = ?1 and locked_by = ?16 and state = ?2 and (not ?5 or inbox = ?4)
+returning 1
 
 -- name: set_attributes
 -- Sets the search attributes of a task; a trigger updates the rows of the search index.

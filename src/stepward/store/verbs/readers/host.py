@@ -120,7 +120,7 @@ class HostVerbs(VerbPart):
         return await self._rung(self._transactions.single(agents.close_breaker, agent, instance))
 
     async def declare_limits(self, declared: Sequence[FlowLimit], undeclared: Sequence[str]) -> None:
-        await self._transactions.write(limits.declare, declared, undeclared)
+        await self._transactions.write(limits.declare, declared, undeclared, self._clock.now())
 
     async def limits(self) -> list[FlowLimit]:
         return await self._transactions.read(limits.limits)

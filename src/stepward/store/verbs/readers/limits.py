@@ -17,6 +17,9 @@ class LimitVerbs(VerbPart):
     async def slots(self) -> list[SlotLease]:
         return await self._transactions.read(limits.slots)
 
+    async def permits(self) -> dict[tuple[str, bool], int]:
+        return await self._transactions.read(limits.permit_counts)
+
     async def set_limit(self, name: str, values: SetLimit, actor: str) -> None:
         await self._transactions.write(limits.set_limit, name, values, actor, self._clock.now())
         self._ring()

@@ -8,10 +8,12 @@ select {flow_limit} from {schema}.flow_limit where name = $1 for update
 
 -- name: declare
 -- Writes what code declares of a limit; what an operator has set stays.
-insert into {schema}.flow_limit (name, per_key, declared_concurrency, declared_starts, declared_seconds)
+insert into {schema}.flow_limit as kept (name, per_key, declared_concurrency, declared_starts, declared_seconds)
 values ($1, $2, $3, $4, $5)
 on conflict (name) do update set per_key = excluded.per_key, declared_concurrency = excluded.declared_concurrency,
     declared_starts = excluded.declared_starts, declared_seconds = excluded.declared_seconds
+where (kept.declared_concurrency, kept.declared_starts, kept.declared_seconds, kept.per_key)
+    is distinct from (excluded.declared_concurrency, excluded.declared_starts, excluded.declared_seconds, excluded.per_key)
 
 -- name: undeclare
 -- Removes what code declared of these limits.
