@@ -77,6 +77,7 @@ def pytest_collection_finish() -> None:
     """Spare the collector of garbage what stays to the end: it took a tenth of the time of tests."""
     gc.collect()
     gc.freeze()
+    FORKS.prepare()
 
 
 @pytest.hookimpl(wrapper=True)

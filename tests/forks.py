@@ -41,6 +41,7 @@ class Forks:
     def __init__(self) -> None:
         self.is_wanted = True
         self.count = 0
+        self._is_installed = False
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         self._server: subprocess.Popen[bytes] | None = None
@@ -61,6 +62,12 @@ class Forks:
                 _begin(process, *args, **more)
 
         patch.object(subprocess.Popen, "_execute_child", execute_child).start()
+        self._is_installed = True
+
+    def prepare(self) -> None:
+        """Begin the process that is forked, so that its imports hold up no test that has a lease to keep."""
+        if self._is_installed:
+            self._socket = self._socket or self._start()
 
     def close(self) -> None:
         """End the process that is forked; its forks go on."""
