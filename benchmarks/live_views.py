@@ -62,7 +62,7 @@ async def measured(place: Place, rounds: int) -> dict[str, float]:
         with console_of(address) as url, viewers(url) as views:
             for number in range(rounds):
                 for is_viewed in (True, False) if number % 2 else (False, True):
-                    views.open(is_viewed)
+                    await views.open(is_viewed)
                     rates[is_viewed].append(TASKS / await run_ten_steps(client, TASKS))
             drawn = views.drawn.value
     return {
@@ -114,14 +114,14 @@ class Viewers:
         self.drawn = drawn
         """How often a page was fetched."""
 
-    def open(self, is_shown: bool) -> None:
+    async def open(self, is_shown: bool) -> None:
         """Open all pages, or close them; returns once each was drawn, or none is."""
         if is_shown == self._shown.is_set():
             return
         until, drawn = time.monotonic() + PATIENCE, self.drawn.value + len(PAGES)
         (self._shown.set if is_shown else self._shown.clear)()
-        while is_shown and self.drawn.value < drawn and time.monotonic() < until:
-            time.sleep(0.02)
+        while is_shown and self.drawn.value < drawn and time.monotonic() < until:  # noqa: ASYNC110  of another process
+            await asyncio.sleep(0.02)
 
 
 @contextmanager
