@@ -20,7 +20,8 @@ READS = frozenset(
     {
         *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
         *("alert_receipts", "early_warnings"),
-        *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "unchanged"),
+        *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "outlived_values"),
+        *("outlived_streams", "outlived_updates", "unchanged", "live_value", "live_values", "stream_values", "streams"),
         *("old_records", "acts"),
         *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "standings", "alerts", "audits"),
     }
@@ -133,10 +134,10 @@ class FaultyTransaction:
         savepoint: AbstractAsyncContextManager[None] = self._transaction.savepoint()
         return savepoint
 
-    async def finish(self, instance: str, finish: Finish) -> bool:
+    async def finish(self, instance: str, finish: Finish, written: bytes | None = None) -> bool:
         await self._gate.enter("finish")
         VERB.set(Act("transaction", instance))
-        done: bool = await self._transaction.finish(instance, finish)
+        done: bool = await self._transaction.finish(instance, finish, written)
         return done
 
 

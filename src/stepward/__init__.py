@@ -51,6 +51,7 @@ from stepward.errors import (
     TransportError,
     Unacceptable,
     Unrecoverable,
+    ValueNotFound,
 )
 from stepward.http.asgi import AsgiApplication
 from stepward.large_payloads import LargePayloads
@@ -88,6 +89,7 @@ from stepward.workflow.functions import (
     wait_for,
     workflow_logger,
 )
+from stepward.workflow.live_values import ValueStream, publish, stream
 from stepward.workflow.pipeline.pipeline import Pipeline
 from stepward.workflow.pipeline.stages import From, Given, Stage
 
@@ -180,6 +182,8 @@ __all__ = [
     "TransportError",
     "Unacceptable",
     "Unrecoverable",
+    "ValueNotFound",
+    "ValueStream",
     "__version__",
     "continue_as_new",
     "current_step",
@@ -187,10 +191,12 @@ __all__ = [
     "now",
     "outbox_table",
     "patched",
+    "publish",
     "random",
     "set_attributes",
     "side_effect",
     "step",
+    "stream",
     "uuid4",
     "wait_for",
     "workflow",

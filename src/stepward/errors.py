@@ -13,6 +13,7 @@ StepwardError
 │   ├── UnknownWorkflow      no instance ever registered that workflow
 │   ├── UnknownOperation     no Agent offers that operation
 │   ├── TaskNotFound         no task has that id
+│   ├── ValueNotFound        the task has published no value of that name
 │   ├── ScheduleNotFound     no recurring task has that name
 │   ├── SinkNotFound         the leading Supervisor reports no sink of that name
 │   ├── AgentNotFound        no Agent of that name was ever served
@@ -99,6 +100,10 @@ class UnknownOperation(Refused):
 
 class TaskNotFound(Refused):
     """No task has that id."""
+
+
+class ValueNotFound(Refused):
+    """The task has published no value of that name."""
 
 
 class ScheduleNotFound(Refused):

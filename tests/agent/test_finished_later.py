@@ -189,7 +189,7 @@ def test_what_is_no_token_is_none(text: object) -> None:
 
 
 def test_a_step_beside_the_agents_has_neither_token_nor_end_from_outside() -> None:
-    step = CurrentStep(asked(), lambda: 0.0, lambda request, progress: None)
+    step = CurrentStep(asked(), lambda: 0.0, lambda request, progress: None, [])
     with pytest.raises(StepwardError, match="found a step of another kind"):
         assert step.completion_token
     with pytest.raises(StepwardError, match="expected code that reads completion_token first"):

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from stepward.model.plan import is_planned
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES, StepState, TaskState
+from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract import AddedEvents, Change, Deliver, Dispatch, Post, StepMove, TaskMove, Watch
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Stream
@@ -58,6 +59,10 @@ def _change(stream: Stream, task: Task, steps: list[Step]) -> Drawn:
         change.inserts.append(_step(stream, task, key, len(known) + 1))
     if chance.random() < 0.4:
         change.move = _move(stream, task)
+    if chance.random() < 0.3:
+        for kind in chance.choices(list(WriteKind), k=chance.randrange(1, 4)):
+            value = WrittenValue(kind, chance.choice(("tokens", "progress")), str(chance.randrange(9)).encode())
+            change.write(value, stream.now())
     elif chance.random() < 0.2:
         change.complete_by = stream.now() + chance.choice((5, 50))
     _tell(stream, change, task)

@@ -85,6 +85,9 @@ async def purge(stream: Stream) -> Act:
             *await store.supervisor.outlived_steps(uids, ("", 0, 0)),
             *await store.supervisor.outlived_inbox(uids, ("", 0)),
             *await store.supervisor.outlived_signals(uids, ("", "", "")),
+            *await store.supervisor.outlived_values(uids, ("", "")),
+            *await store.supervisor.outlived_streams(uids, ("", "", -1)),
+            *await store.supervisor.outlived_updates(uids, ("", "")),
         ]
         purged = await (
             store.operators.purge_ended(batch, before, "ada")

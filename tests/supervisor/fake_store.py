@@ -27,6 +27,9 @@ from stepward.store.contract import (
     Purged,
     SignalSeen,
     Standby,
+    StreamRow,
+    UpdateRow,
+    WrittenRow,
 )
 from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
 from stepward.store.search.conditions import Condition
@@ -252,6 +255,15 @@ class FakeStore:
         return []
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
+        return []
+
+    async def outlived_values(self, uids: Sequence[str], after: tuple[str, str]) -> list[WrittenRow]:
+        return []
+
+    async def outlived_streams(self, uids: Sequence[str], after: tuple[str, str, int]) -> list[StreamRow]:
+        return []
+
+    async def outlived_updates(self, uids: Sequence[str], after: tuple[str, str]) -> list[UpdateRow]:
         return []
 
     async def old_records(self, before: float) -> OldRecords:

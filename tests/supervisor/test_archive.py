@@ -16,7 +16,7 @@ import pytest
 from stepward.errors import ArchiveUnavailable
 from stepward.model.records import InboxRow, Step, Task
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Outlived, RetentionStore, SignalSeen, Store
+from stepward.store.contract import Outlived, RetentionStore, SignalSeen, Store, StreamRow, UpdateRow, WrittenRow
 from stepward.store.sqlite import SqliteStore
 from stepward.supervisor.archives.archive import FolderArchive
 from stepward.supervisor.archives.archive_reader import PIECE_BYTES, pieces
@@ -91,7 +91,16 @@ class TestLines:
         assert [line[name] for name in ("format", "uid", "id", "state")] == [1, task.uid, task.id, "processed"]
         assert [line[name] for name in ("input", "output", "labels")] == [["A-1", 4200], "parcel", {"city": "Ulm"}]
         assert line["finished_at"] == "2027-01-15T08:00:00.001000Z"
-        assert set(line) == {"format", *Task.__struct_fields__, "steps", "untaken", "signals"}
+        assert set(line) == {
+            "format",
+            *Task.__struct_fields__,
+            "steps",
+            "untaken",
+            "signals",
+            "values",
+            "streams",
+            "updates",
+        }
         (charge,) = line["steps"]
         assert set(charge) == set(Step.__struct_fields__) - {"task"}
         assert [charge[name] for name in ("key", "state", "input", "output")] == [
@@ -293,6 +302,15 @@ class Deleting:
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
         return await self._store.supervisor.outlived_signals(uids, after)
+
+    async def outlived_values(self, uids: Sequence[str], after: tuple[str, str]) -> list[WrittenRow]:
+        return await self._store.supervisor.outlived_values(uids, after)
+
+    async def outlived_streams(self, uids: Sequence[str], after: tuple[str, str, int]) -> list[StreamRow]:
+        return await self._store.supervisor.outlived_streams(uids, after)
+
+    async def outlived_updates(self, uids: Sequence[str], after: tuple[str, str]) -> list[UpdateRow]:
+        return await self._store.supervisor.outlived_updates(uids, after)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         return await self._store.supervisor.unchanged(batch)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Progress, Reply, Request
+from stepward.model.written_values import WriteBuffer
 from stepward.transport.contract import Delivery
 
 CallKey = tuple[str, int, str, bool]
@@ -35,6 +36,7 @@ class Call:
         "task",
         "thread",
         "untold",
+        "written",
     )
 
     def __init__(self, request: Request, delivery: Delivery, failures: FailureConverter) -> None:
@@ -44,6 +46,8 @@ class Call:
         self.failures = failures
         self.leased_until = delivery.leased_until
         """Until then no other Agent is given the request."""
+        self.written: list[WriteBuffer] = []
+        """The values that the present call of the function wrote; empty for none."""
         self.calls = 0
         """How often the function was called within this attempt."""
         self.maybe_done = False
@@ -65,7 +69,8 @@ class Call:
 
     def completed(self, output: bytes) -> Reply:
         """The function returned."""
-        return self.request.completed(output, calls=self.calls)
+        written = self.written[0].encoded() if self.written else None
+        return self.request.completed(output, calls=self.calls, written=written)
 
     def deferred(self) -> Reply:
         """The function has done its part; the step is finished from outside."""

@@ -155,7 +155,8 @@ class Calls:
         call.started = True
         if self._observers.measuring:
             call.began_at = self._now()
-        enter(CurrentStep(call.request, self._now, self._heartbeats.beat, self._sign), call.request)
+        current = CurrentStep(call.request, self._now, self._heartbeats.beat, call.written, self._sign)
+        enter(current, call.request)
         reply: Reply | None = None
         try:
             if not call.dropped:

@@ -119,6 +119,7 @@ class CallExecution:
         if self._is_late(call):
             return TOO_LATE
         call.calls += 1
+        call.written.clear()
         return target.fn(*args, **kwargs)
 
     def _called_in_thread(

@@ -6,8 +6,9 @@ from stepward.client.batches.batches import Batches
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.client import Client, client_on, session_of
 from stepward.client.dry_run import refusal, would_work
-from stepward.client.handle import UNSET, TaskHandle
+from stepward.client.handle import TaskHandle
 from stepward.client.limits import LimitStatus
+from stepward.client.live.values import UNSET
 from stepward.client.queues.events import StatusEvent, StatusEvents
 from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import getpass
 import typing
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from sys import modules
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from msgspec.structs import replace
 
+from stepward.client.live.values import UNSET, Unset, ValuesClient, published_value, stream_values
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.in_transaction import KnownWorkflow
@@ -27,7 +28,7 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.model.tracing.submission_span import API, lead_to
 from stepward.payload import decode, encode
-from stepward.store.contract import Directive, Doubt, Later, Store, Submitted
+from stepward.store.contract import Directive, Doubt, Later, Submitted
 from stepward.workflow.definition import Workflow
 
 if TYPE_CHECKING:
@@ -39,13 +40,8 @@ else:
 """What the workflow returns: Any for a task that is known by name or id alone."""
 
 
-class HandleClient(Protocol):
+class HandleClient(ValuesClient, Protocol):
     """What a handle needs of its client."""
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        ...
 
     @property
     def limit(self) -> int:
@@ -55,10 +51,6 @@ class HandleClient(Protocol):
     @property
     def actor(self) -> str:
         """The actor in the audit."""
-        ...
-
-    async def record(self, id: str) -> Task:
-        """The task's record. Raises TaskNotFound."""
         ...
 
     async def plan(self, workflow: str, version: str) -> Plan | None:
@@ -76,16 +68,6 @@ class HandleClient(Protocol):
     async def signal(self, id: str, name: str, body: bytes, signal_id: Id | None, by: str | None = None) -> bool:
         """Put a signal into the task's inbox; the audit names ``by``."""
         ...
-
-
-class Unset:
-    """Says that an argument was not given, where None is a value."""
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-
-UNSET = Unset()
 
 
 class TaskHandle(Generic[R]):
@@ -200,6 +182,20 @@ class TaskHandle(Generic[R]):
         """
         body = encode(payload, f"signal {name}", limit=self._client.limit)
         return await self._client.signal(self.id, name, body, id, by)
+
+    async def value(self, name: str, default: Any = UNSET) -> Any:
+        """The value that the task has last published under that name, else ``default``.
+
+        Raises ValueNotFound where there is neither.
+        """
+        return await published_value(self._client, self.id, name, default)
+
+    def stream(self, name: str, start: int = 0) -> AsyncIterator[tuple[int, Any]]:
+        """The values of a stream of the task, each behind its position, from position ``start`` on.
+
+        Positions count from 0 without gaps. Ends when the task has ended and everything is read; until then it waits.
+        """
+        return stream_values(self._client, self.id, name, start)
 
     def _deadline(self, complete_by: datetime | Duration | None) -> float | None:
         return deadline(complete_by, None, self._client.store.now())

@@ -17,7 +17,7 @@ from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
-from stepward.client.waiting.waiting import Endings, Lookout
+from stepward.client.waiting.waiting import Endings, Lookout, StoreChanges
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused, TaskNotFound
@@ -99,7 +99,9 @@ class ClientSession:
         if self._owns_queues:
             self.hints.listen(self._queues.wake)
         self.readers = Readers(self._queues)
-        self._lookout = Lookout(opened.client, endings or Endings(), self.hints, poll)
+        endings = endings or Endings()
+        self._lookout = Lookout(opened.client, endings, self.hints, poll)
+        self._changes = (self.hints, endings.written), poll
         self._watcher = ChangeWatcher(opened.host, self.hints) if self.owns_store else None
 
     @property
@@ -186,6 +188,9 @@ class ClientSession:
         found = await self.store.client.tallies([task.uid for task in tasks], stages) if tasks else []
         tallies = {tally.task: tally for tally in found}
         return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
+
+    def changes(self) -> StoreChanges:
+        return StoreChanges(*self._changes)
 
     async def wait_for_end(self, uid: str) -> Task:
         self.check("client.task()")

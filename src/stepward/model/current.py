@@ -13,6 +13,7 @@ from stepward.model.messages.requests import Request, traceparent
 from stepward.model.messages.tokens import Sign
 from stepward.model.tracing.attempt_span import enter_attempt
 from stepward.model.tracing.submission_span import API
+from stepward.model.written_values import WriteBuffer, WrittenValue
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048
@@ -31,13 +32,22 @@ class CurrentStep:
     """One attempt of a step, for the code that performs it.
 
     ``now`` is the store's clock; ``beat`` is called at every heartbeat, from any thread, with its progress as JSON;
-    ``sign`` makes completion tokens, None if the step cannot be finished from outside.
+    ``written`` is empty until the function writes a value; ``sign`` makes completion tokens, None if the step cannot be
+    finished from outside.
     """
 
-    __slots__ = ("_beat", "_is_token_out", "_now", "_progress", "_request", "_sign")
+    __slots__ = ("_beat", "_is_token_out", "_now", "_progress", "_request", "_sign", "_written")
 
-    def __init__(self, request: Request, now: Callable[[], float], beat: Beat, sign: Sign | None = None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        now: Callable[[], float],
+        beat: Beat,
+        written: list[WriteBuffer],
+        sign: Sign | None = None,
+    ) -> None:
         self._request = request
+        self._written = written
         self._now = now
         self._beat = beat
         self._sign = sign
@@ -109,6 +119,12 @@ class CurrentStep:
             told = self._progress = encode(progress, f"progress of {self.name}", limit=PROGRESS_BYTES, advice=SHORTEN)
         self._beat(self._request, told)
 
+    def write(self, value: WrittenValue) -> None:
+        """Have a value committed with the step's outcome; use ``publish`` and ``stream``. Raises PayloadTooLarge."""
+        if not self._written:
+            self._written.append(WriteBuffer())
+        self._written[0].write(value, self.name)
+
     @property
     def completion_token(self) -> str:
         """A text that allows finishing the step from outside, once, until its complete-by: keep it secret.
@@ -133,6 +149,11 @@ class CurrentStep:
             raise StepwardError(
                 f"finish_later() in {self.name}: expected code that reads completion_token first, found none; read it, "
                 "and send it to the person or program that is to finish the step"
+            )
+        if self._written:
+            raise StepwardError(
+                f"finish_later() in {self.name}: expected no values written, found {len(self._written[0])}: they are "
+                "committed with the outcome, which is recorded elsewhere; write them in a step before this one"
             )
         raise FinishedLater
 

@@ -111,6 +111,8 @@ class Listeners:
     """A task has ended."""
     told: Callable[[], None]
     """Status events stand in their queues."""
+    wrote: Callable[[], None]
+    """Values or answers for readers outside are written."""
     gave_up: Callable[[], None]
     """A step waits for the Supervisor's decision."""
 
@@ -175,6 +177,8 @@ class Conclusions:
             self._intake.is_hinted = True
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._listeners.gave_up()
+        if change.published or change.appended:
+            self._listeners.wrote()
         if change.born is not None:
             self._local_submissions.done(task)
 

@@ -17,6 +17,7 @@ from stepward.errors import Refused, TransportError
 from stepward.model.action import Action
 from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
 from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
+from stepward.model.written_values import read_written
 from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.context import SchedulerContext
 from stepward.transport.contract import Delivery
@@ -177,6 +178,7 @@ def _unreadable(reply: Reply, error: Refused) -> Reply:
         reply,
         outcome=Outcome.GAVE_UP,
         output=None,
+        written=None,
         error=encode(told, "error"),
         maybe_done=True,
     )
@@ -197,6 +199,8 @@ def _completed(reply: Reply, limit: int, operations: Operations) -> Reply:
     else:
         # The workflow cannot be given a result of another type than the operation declares.
         operation.signature.result(output)
+    if reply.written is not None:
+        read_written(reply.written)
     return reply if output is reply.output else replace(reply, output=output, error=None)
 
 

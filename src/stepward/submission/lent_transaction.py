@@ -36,8 +36,8 @@ class LentTransaction:
     def savepoint(self) -> AbstractAsyncContextManager[None]:
         return self._still_lent().savepoint()
 
-    async def finish(self, instance: str, finish: Finish) -> bool:
-        return await self._still_lent().finish(instance, finish)
+    async def finish(self, instance: str, finish: Finish, written: bytes | None = None) -> bool:
+        return await self._still_lent().finish(instance, finish, written)
 
     def _still_lent(self) -> Transaction:
         if self._is_over:

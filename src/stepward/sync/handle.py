@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from stepward.client import (
     UNSET,
@@ -18,6 +19,18 @@ from stepward.durations import Duration
 from stepward.model.states import TaskState
 from stepward.runtime.loop_thread import LoopThread
 from stepward.store.contract import Doubt, Later
+
+T = TypeVar("T")
+
+
+def blocking(thread: LoopThread, items: AsyncIterator[T]) -> Iterator[T]:
+    """An iterator that waits in the calling thread for each item."""
+
+    async def following() -> T | None:
+        return await anext(items, None)
+
+    while (item := thread.call(following())) is not None:
+        yield item
 
 
 class SyncTaskHandle(Generic[R]):
@@ -97,6 +110,14 @@ class SyncTaskHandle(Generic[R]):
     def preview(self, step: str | None = None) -> RepairPreview:
         """The effect on the record of ``resubmit`` or ``mark_done`` of the step that failed (or ``step``)."""
         return self._thread.call(self._inner.preview(step))
+
+    def value(self, name: str, default: Any = UNSET) -> Any:
+        """The value that the task has last published under that name, else ``default``. Raises ValueNotFound."""
+        return self._thread.call(self._inner.value(name, default))
+
+    def stream(self, name: str, start: int = 0) -> Iterator[tuple[int, Any]]:
+        """The values of a stream of the task, each behind its position; blocks until the next one is there."""
+        return blocking(self._thread, self._inner.stream(name, start))
 
     def signal(self, name: str, payload: Any = None, id: Id | None = None, *, by: str | None = None) -> bool:
         """Send the task a signal; one with an ``id`` seen before is dropped (False).

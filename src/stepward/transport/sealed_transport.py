@@ -103,6 +103,7 @@ def sealed(message: AgentMessage, codec: PayloadCodec) -> AgentMessage:
         message,
         output=_sealed(output, "reply.output", message, codec),
         error=_sealed(error, "reply.error", message, codec),
+        written=_sealed(message.written, "reply.written", message, codec),
     )
 
 
@@ -118,6 +119,7 @@ def opened(message: AgentMessage, codec: PayloadCodec) -> AgentMessage:
         message,
         output=_open(output, "reply.output", message, codec),
         error=_open(error, "reply.error", message, codec),
+        written=_open(message.written, "reply.written", message, codec),
     )
 
 
@@ -127,7 +129,8 @@ def unopened_part(message: AgentMessage) -> str | None:
         return why_unopened(message.input)
     if isinstance(message, Progress):
         return why_unopened(message.progress)
-    return why_unopened(message.output or b"") or why_unopened(message.error or b"")
+    parts = (message.output, message.error, message.written)
+    return next((reason for part in parts if part is not None and (reason := why_unopened(part))), None)
 
 
 def place_of(kind: str, message: AgentMessage) -> str:
@@ -144,7 +147,7 @@ def _open(data: bytes | None, kind: str, message: AgentMessage, codec: PayloadCo
 
 
 def _unreadable(reply: Reply, reason: str) -> Reply:
-    return replace(reply, outcome=Outcome.GAVE_UP, output=None, error=_error(reason), maybe_done=True)
+    return replace(reply, outcome=Outcome.GAVE_UP, output=None, written=None, error=_error(reason), maybe_done=True)
 
 
 def _error(reason: str) -> bytes:

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from stepward.model.action import Action
 from stepward.model.states import StepKind
+from stepward.model.written_values import WrittenValue
 
 
 class StepCall(Struct, frozen=True, gc=False):
@@ -91,6 +92,8 @@ class Decisions(Struct):
     delivered: list[Delivered] = field(default_factory=list)
     abandoned: list[str] = field(default_factory=list)
     """Keys of steps that are no longer awaited."""
+    written: list[WrittenValue] = field(default_factory=list)
+    """Values that the workflow wrote."""
     end: RunEnd | None = None
 
     def take_delivery(self, key: str) -> Delivered | None:
@@ -160,6 +163,10 @@ class DecisionLog:
         name = key.rpartition("/")[0]
         entry = RecordedValue(key, number, kind, name, input, output, self._ordinal, self.asked, at, taken)
         self._open().recorded.append(entry)
+
+    def write(self, written: WrittenValue) -> None:
+        """The workflow writes a value."""
+        self._open().written.append(written)
 
     def abandon(self, key: str) -> None:
         """That step is no longer awaited."""

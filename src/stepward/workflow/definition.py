@@ -20,7 +20,9 @@ R = TypeVar("R")
 NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 UndoRuns = Literal["this run", "all runs"]
 """How far undo goes back over the runs of a task that ``continue_as_new`` began."""
-OURS = re.compile(r"timer|side_effect|set_attributes|continue_as_new|signal:.*|patched:.*")
+OURS = re.compile(
+    r"timer|side_effect|set_attributes|continue_as_new|signal:.*|patched:.*|publish:.*|stream:.*|update:.*|answer:.*|fork"
+)
 """Names under which the engine keeps records of its own."""
 
 

@@ -131,12 +131,12 @@ class WorkflowLogger(logging.LoggerAdapter[logging.Logger]):
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802  the name is logging's
         """Whether an observer listens, and it was not logged before."""
-        run = _current_run()
+        run = current_run()
         return (run is None or not run.replaying) and super().isEnabledFor(level)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         """Add the task to the record's extra fields."""
-        run = _current_run()
+        run = current_run()
         if run is not None:
             extra = {"task_id": run.task.id, "workflow": run.task.workflow}
             kwargs["extra"] = extra | dict(kwargs.get("extra") or {})
@@ -152,13 +152,14 @@ logger = workflow_logger()
 
 
 def _run(what: str) -> Run:
-    run = _current_run()
+    run = current_run()
     if run is None:
         raise Refused(f"{what} is for workflow code only; found no running workflow; call it inside one")
     return run
 
 
-def _current_run() -> Run | None:
+def current_run() -> Run | None:
+    """The run whose workflow code runs now; None elsewhere."""
     loop = current_caller()
     if isinstance(loop, WorkflowLoop) and isinstance(loop.engine, Run):
         return loop.engine

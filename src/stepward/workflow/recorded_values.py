@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stepward.model.states import TASK_ENDS, StepKind
-from stepward.payload import decode, encode
+from stepward.model.written_values import WriteKind, WrittenValue
+from stepward.payload import NULL, decode, encode
 from stepward.workflow.replay.divergence import PATCHED
 from stepward.workflow.run import Run
 
@@ -41,6 +42,21 @@ def side_effect(run: Run, fn: Callable[[], Any], name: str = SIDE_EFFECT) -> byt
     run.check_length()
     run.loop.check_usable()
     return output
+
+
+def write(run: Run, kind: WriteKind, name: str, value: object) -> None:
+    """Record that the workflow writes a value here; a replay writes nothing."""
+    run.loop.check_usable()
+    output = encode(value, f"{kind} {name}", limit=run.payload_limit)
+    key = run.ledger.next_key(f"{kind}:{name}")
+    number = run.ledger.ask()
+    recorded = run.use(number, StepKind.VALUE, key)
+    run.loop.check_usable()
+    if recorded is None:
+        run.record(number, key, NULL)
+        run.ledger.write(WrittenValue(kind, name, output))
+        run.check_length()
+    run.loop.check_usable()
 
 
 def patched(run: Run, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
@@ -21,6 +21,8 @@ class Endings:
     def __init__(self) -> None:
         self._waiting: dict[str, list[asyncio.Future[Task]]] = {}
         self._is_held: Callable[[str], bool] = lambda _uid: False
+        self.written = Hints()
+        """Signals that a Scheduler of this process committed values or answers for readers outside."""
 
     def hear(self, is_held: Callable[[str], bool]) -> None:
         """Sets ``is_held``, which says which tasks a Scheduler of this process holds: it reports their ends itself."""
@@ -54,6 +56,31 @@ class Endings:
     def awaited(self) -> list[str]:
         """The uids of tasks that are waited for."""
         return list(self._waiting)
+
+
+class StoreChanges:
+    """Waits for changes that the store may have, for a reader that looks again after each; use it with ``with``."""
+
+    def __init__(self, sources: Sequence[Hints], poll: float) -> None:
+        self._sources = sources
+        self._poll = poll
+        self._stirred = asyncio.Event()
+
+    def __enter__(self) -> StoreChanges:
+        for source in self._sources:
+            source.listen(self._stirred.set)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for source in self._sources:
+            source.unlisten(self._stirred.set)
+
+    async def wait(self) -> None:
+        """Wait for a hint since the last wait ended, or for the poll."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._poll):
+                await self._stirred.wait()
+        self._stirred.clear()
 
 
 class Lookout:

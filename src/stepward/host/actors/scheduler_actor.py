@@ -100,5 +100,8 @@ class SchedulerActor:
             parts.failures,
             parts.keeper,
         )
-        listeners = Listeners(ended=parts.endings.report_end, told=parts.queues.wake, gave_up=self._pace.ask)
+        endings = parts.endings
+        listeners = Listeners(
+            ended=endings.report_end, told=parts.queues.wake, wrote=endings.written.hint, gave_up=self._pace.ask
+        )
         return assemble(context, capacity.rooms(instance), self.local_submissions, listeners, threads=parts.threads)

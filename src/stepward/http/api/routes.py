@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar.handlers import HTTPRouteHandler
 
 from stepward.http.api import alerts, batches, completions, limits, schedules, system
-from stepward.http.api.tasks import diagnosis, proposals, streams, submissions, task_acts, task_reads
+from stepward.http.api.tasks import diagnosis, live_values, proposals, streams, submissions, task_acts, task_reads
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     task_reads.list_tasks,
@@ -17,6 +17,9 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     diagnosis.diagnose_task,
     streams.follow_task,
     streams.follow_tasks,
+    live_values.list_values,
+    live_values.list_streams,
+    live_values.follow_stream,
     task_acts.preview_repair,
     task_acts.cancel_task,
     task_acts.undo_task,

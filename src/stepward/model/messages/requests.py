@@ -41,8 +41,8 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
     proof: str | None = None
     """At a broker: the proof that the reply must repeat."""
 
-    def completed(self, output: bytes, *, calls: int = 1) -> Reply:
-        """The reply that the function returned."""
+    def completed(self, output: bytes, *, calls: int = 1, written: bytes | None = None) -> Reply:
+        """The reply that the function returned, with the values that it wrote."""
         return Reply(
             task=self.task,
             run=self.run,
@@ -50,6 +50,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
             attempt=self.attempt,
             outcome=Outcome.COMPLETED,
             output=output,
+            written=written,
             calls=calls,
             agent=self.agent,
             proof=self.proof,
@@ -127,6 +128,8 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     output: bytes | None = None
     error: bytes | None = None
     """A JSON object: message, type, data, at, traceback."""
+    written: bytes | None = None
+    """Of a completed attempt: the values that it wrote, as ``model/written_values.py`` encodes them."""
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""

@@ -14,6 +14,7 @@ from stepward.model.current import CurrentStep, enter
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
+from stepward.model.written_values import WriteBuffer
 from stepward.payload import encode
 from stepward.runtime.cancelling import end_tasks
 from stepward.runtime.threads import Threads
@@ -102,7 +103,8 @@ class LocalSteps:
             self._threads.close()
 
     async def _perform(self, step: Step, request: Request, action: Action[Any, Any]) -> None:
-        enter(CurrentStep(request, self._store.now, lambda request, progress: None), request)
+        written: list[WriteBuffer] = []
+        enter(CurrentStep(request, self._store.now, lambda request, progress: None, written), request)
         remaining = request.complete_by - self._store.now()
         if remaining <= 0:
             return
@@ -111,14 +113,14 @@ class LocalSteps:
         try:
             async with deadline:
                 if step.kind is StepKind.TRANSACTION:
-                    output, committed_at = await self._in_transaction(request, action)
+                    output, committed_at = await self._in_transaction(request, action, written)
                 else:
                     output = await self._plain(request, action)
         except BaseException as caught:
             error = failure_of(caught).with_traceback(caught.__traceback__)
             reply = self._failure(step, request, error, is_late=deadline.expired())
         else:
-            reply = request.completed(output)
+            reply = request.completed(output, written=written[0].encoded() if written else None)
         if reply is not None:
             self._answer(reply, committed_at)
 
@@ -148,7 +150,9 @@ class LocalSteps:
             raise Unfit(error, called=True) from None
         return output
 
-    async def _in_transaction(self, request: Request, action: Action[Any, Any]) -> tuple[bytes, float]:
+    async def _in_transaction(
+        self, request: Request, action: Action[Any, Any], written: list[WriteBuffer]
+    ) -> tuple[bytes, float]:
         async with self._store.transaction() as transaction:
             args, kwargs = _arguments(request, action)
             result = await self._call(request, action, (transaction, *args), kwargs)
@@ -165,7 +169,7 @@ class LocalSteps:
                 ordinal=None,
                 finished_at=self._store.now(),
             )
-            if not await transaction.finish(self._instance, finish):
+            if not await transaction.finish(self._instance, finish, written[0].encoded() if written else None):
                 raise StepSuperseded
         self._environment.failpoint("transaction.commit.after")
         return output, finish.finished_at

@@ -14,8 +14,8 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.model.tasks.complete_by import of_attempt, of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
-from stepward.store.contract import AddedEvents, Change
-from stepward.workflow.decisions import StepCall
+from stepward.store.contract import AddedEvents, Change, Finish
+from stepward.workflow.decisions import Delivered, StepCall
 from stepward.workflow.engine import Execution
 from stepward.workflow.undo import UndoOrder
 
@@ -168,6 +168,14 @@ class ActiveTask:
         self.fresh.add(step_id)
         self.bytes += len(call.input)
         return step
+
+    def finish(self, step: Step, reply: Reply, delivered: Delivered | None, now: float) -> Finish:
+        """Record a reply that ends its step, with the values that its function wrote."""
+        finish, change = rows.finish(step, reply, delivered, now), self.changed()
+        change.finishes.append(finish)
+        if reply.written is not None:
+            change.write_all(reply.written, now)
+        return finish
 
     def start(self, step: Step, now: float) -> None:
         """Begin the next attempt of a step: its complete-by counts from now."""

@@ -90,7 +90,7 @@ class Advance:
         execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
         delivered = decisions.take_delivery(step.key)
-        active.changed().finishes.append(rows.finish(step, reply, delivered, now))
+        active.finish(step, reply, delivered, now)
         if active.task.reply_to is not None:
             self._note_outcome(active, step, error, now, delivered=delivered is not None)
         self._apply(active, decisions, now)
@@ -172,7 +172,7 @@ class Advance:
         if decisions.delivered:
             self._deliver(active, decisions, now)
         if decisions.recorded:
-            self._record(active, decisions)
+            self._record(active, decisions, now)
         for call in decisions.calls:
             self._call(active, call, now)
         if decisions.abandoned and not isinstance(end, Failed):
@@ -205,13 +205,15 @@ class Advance:
         kind = StatusEventType.STEP_COMPLETED if error is None else StatusEventType.STEP_FAILED
         active.report(kind, now, step=step.key, name=step.name, **ended_with(None, error))
 
-    def _record(self, active: ActiveTask, decisions: Decisions) -> None:
+    def _record(self, active: ActiveTask, decisions: Decisions, now: float) -> None:
         change = active.changed()
         for recorded in decisions.recorded:
             change.inserts.append(rows.recorded_step(active.task, recorded))
             change.attributes = active.task.attributes if recorded.name == SET_ATTRIBUTES else change.attributes
             if recorded.taken is not None:
                 change.take(recorded.taken)
+        for written in decisions.written:
+            change.write(written, now)
 
     def _call(self, active: ActiveTask, call: StepCall, now: float) -> None:
         change = active.change or active.changed()

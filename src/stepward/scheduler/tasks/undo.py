@@ -181,8 +181,7 @@ class TaskUndo:
         active.open.pop((undo.run, undo.key), None)
         active.withdraw(undo)
         self._windows.free(undo)
-        finish = rows.finish(undo, reply, None, now)
-        active.changed().finishes.append(finish)
+        finish = active.finish(undo, reply, None, now)
         undo.state, undo.finished_at = finish.state, now
         if finish.state is StepState.COMPLETED:
             self._is_undone(active, undo, now)
@@ -198,8 +197,7 @@ class TaskUndo:
     def record(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
         """Record an outcome that is delivered to no workflow code: undo will ask for it, or the replay that fits."""
         active.withdraw(step)
-        finish = rows.finish(step, reply, None, now)
-        active.changed().finishes.append(finish)
+        finish = active.finish(step, reply, None, now)
         active.open.pop((step.run, step.key), None)
         if step.state is not StepState.ABANDONED:
             step.state = finish.state

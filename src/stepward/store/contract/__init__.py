@@ -12,6 +12,7 @@ from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.parts.batches import BatchPiece, BatchStore, BatchWork
 from stepward.store.contract.parts.erasure import ArchiveErasureStore, ErasedTask
 from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
+from stepward.store.contract.parts.live_values import LiveValue, LiveValueStore, StreamValue
 from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
@@ -73,6 +74,8 @@ from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
+from stepward.store.contract.values.updates import UpdateRow, UpdateState
+from stepward.store.contract.values.written import StreamRow, WrittenRow, written_rows
 
 __all__ = [
     "BATCH_ENDS",
@@ -120,6 +123,8 @@ __all__ = [
     "Identity",
     "Later",
     "Least",
+    "LiveValue",
+    "LiveValueStore",
     "MessageStore",
     "ObjectOwnerStore",
     "OldRecords",
@@ -147,6 +152,8 @@ __all__ = [
     "Store",
     "StoreGauges",
     "StoredMessage",
+    "StreamRow",
+    "StreamValue",
     "Submitted",
     "SupervisorStore",
     "Tally",
@@ -157,7 +164,11 @@ __all__ = [
     "Trim",
     "UnownedStep",
     "UnownedSteps",
+    "UpdateRow",
+    "UpdateState",
     "WaitForHook",
     "Watch",
     "WatchedPlace",
+    "WrittenRow",
+    "written_rows",
 ]

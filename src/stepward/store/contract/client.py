@@ -11,6 +11,7 @@ from msgspec import Struct
 from stepward.model.plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.store.contract.parts.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive
@@ -54,7 +55,7 @@ class CompletionStore(Protocol):
         ...
 
 
-class ClientStore(CompletionStore, Protocol):
+class ClientStore(CompletionStore, LiveValueStore, Protocol):
     """The verbs of applications."""
 
     def now(self) -> float:

@@ -58,9 +58,9 @@ class Transaction(StepTransaction, Protocol):
         """A savepoint, which is rolled back when an exception leaves the block."""
         ...
 
-    async def finish(self, instance: str, finish: Finish) -> bool:
-        """Records a step's outcome (ordinal None); False, with nothing changed, if another attempt is running, or
-        the task's undo has begun."""
+    async def finish(self, instance: str, finish: Finish, written: bytes | None = None) -> bool:
+        """Records a step's outcome (ordinal None) and the values that it wrote; False, with nothing changed, if another
+        attempt is running, or the task's undo has begun."""
         ...
 
 

@@ -17,7 +17,9 @@ from stepward.store.contract import (
     Completion,
     Directive,
     ExternalTransaction,
+    LiveValue,
     Refusal,
+    StreamValue,
     Submitted,
     Tally,
     Transaction,
@@ -30,7 +32,8 @@ class LargePayloadClient:
     """Implements ``ClientStore`` around another. Raises StoreUnavailable while the object store cannot be reached.
 
     What ended tasks gave is fetched; reads of tasks and steps give references, as lists would fetch without a bound.
-    Tasks that are submitted within a transaction are given with references.
+    Values that tasks publish or stream stay in the store. Tasks that are submitted within a transaction are given with
+    references.
     """
 
     def __init__(self, inner: ClientStore, keeper: PayloadKeeper) -> None:
@@ -96,6 +99,19 @@ class LargePayloadClient:
         if self._keeper.is_large(payload):
             payload = await self._keeper.put(await self._owner(id), payload)
         return await self._inner.signal(id, name, payload, signal_id, actor, expected=expected, reason=reason)
+
+    async def live_value(self, task: str, name: str) -> LiveValue | None:
+        return await self._inner.live_value(task, name)
+
+    async def live_values(self, task: str) -> list[LiveValue]:
+        return await self._inner.live_values(task)
+
+    async def stream_values(self, task: str, name: str, start: int) -> list[StreamValue]:
+        """As ``LiveValueStore.stream_values``."""
+        return await self._inner.stream_values(task, name, start)
+
+    async def streams(self, task: str) -> dict[str, int]:
+        return await self._inner.streams(task)
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         return await self._inner.workflow(name)

@@ -49,6 +49,16 @@ def _taken(changes: Sequence[Change]) -> list[Values]:
     return [(number, change.task) for change in changes for number in change.taken]
 
 
+def _published(changes: Sequence[Change]) -> list[Values]:
+    """The last value of each name: a row is written once."""
+    last = {(row.task, row.name): astuple(row) for change in changes for row in change.published}
+    return [last[place] for place in sorted(last)]
+
+
+def _appended(changes: Sequence[Change]) -> list[Values]:
+    return [astuple(row) for change in changes for row in change.appended]
+
+
 STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
     ("insert_step", "insert: nothing was inserted", _inserts),
     ("fill_step", "fill: the step is not planned", _fills),
@@ -59,6 +69,9 @@ STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
     ("dispatch", "dispatch: the step does not wait for that attempt", _dispatches),
     ("watch", "watch: the step is not running at that attempt", _watches),
     ("take_inbox", "taken: an inbox row is gone", _taken),
+    ("publish", "publish: nothing was written", _published),
+    # Behind the steps: a transactional step of the task locks its row before it appends.
+    ("append", "append: nothing was written", _appended),
 ]
 """Queries of a turn on steps and inbox rows, in the order in which they apply: name, the reason of a miss, and the
 rows, each of which must change one row."""
@@ -92,6 +105,8 @@ def is_owners(change: Change) -> bool:
         or change.children
         or change.status_events
         or change.complete_by
+        or change.published
+        or change.appended
     )
 
 

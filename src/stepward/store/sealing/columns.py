@@ -128,6 +128,8 @@ ACT_ROW = columns_among(Audit.__struct_fields__, "audit", ACT_FORMS, ("task",))
 SCHEDULE = columns_among(Schedule.__struct_fields__, "schedule", {"input": PayloadForm.JSON}, ("name",))
 DEAD_LETTER = columns_among(DeadLetter.__struct_fields__, "dead_letter", {"reason": PayloadForm.TEXT}, ())
 BATCH = columns_among(Batch.__struct_fields__, "batch", {"parameters": PayloadForm.TEXT}, ("id",))
+BY_NAME = (0, 1, 1)
+"""The task and the name, which a value under that name is bound to."""
 BURIED = [SealedColumn(1, "dead_letter.reason", form=PayloadForm.TEXT)]
 OPEN_ALERT = [SealedColumn(1, "alert.details", form=PayloadForm.DETAILS)]
 EXPIRED = columns_among(
@@ -137,6 +139,13 @@ EXPIRED = columns_among(
     ("task", "run", "key"),
     back=len(ExpiredStep.__struct_fields__),
 )
+
+
+WRITTEN = [SealedColumn(2, "written.value", BY_NAME)]
+"""Of a value that a task wrote: its task, its name and itself come first."""
+ANSWER = [SealedColumn(2, "update.answer", BY_NAME)]
+"""Of an answer to an update: the task and the id of the update come before it."""
+STREAMED = [SealedColumn(3, "written.value", BY_NAME)]
 
 
 def _of_step(**places: int) -> Columns:
@@ -161,6 +170,7 @@ GIVEN: dict[str, Columns] = {
     "completions.complete": _of_step(output=4, error=5),
     "supervisor.decide": _of_step(error=6),
     "progress.note": _of_step(progress=4),
+    **_for_each(("turn.publish", "turn.append"), WRITTEN),
     "inbox.insert": [SealedColumn(3, "inbox.body", (0, 1, 2))],
     "inbox.move_free": [SealedColumn(4, "task.error", (0,), PayloadForm.ERROR)],
     "journal.insert_alert": [
@@ -203,6 +213,8 @@ SHOWN: dict[str, Columns] = {
     "messages.dead_letters": DEAD_LETTER,
     **_for_each(("batches.one", "batches.lock", "batches.listed", "batches.running"), BATCH),
     "supervisor.expired_steps": EXPIRED,
+    **_for_each(("client.live_value", "client.live_values"), WRITTEN),
+    "client.stream_values": STREAMED,
     "submission.existing": [SealedColumn(3, "task.input", (1,))],
 }
 """By query, the columns of its rows that are opened."""

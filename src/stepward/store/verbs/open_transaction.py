@@ -13,7 +13,7 @@ from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted
 from stepward.store.transaction_scopes import Scope
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import new_tasks
+from stepward.store.verbs.tasks import new_tasks, written_values
 
 T = TypeVar("T")
 
@@ -36,16 +36,19 @@ class OpenTransaction(ABC):
         self._check_open()
         return {row[0] for row in await self._translated(self._verbs.rows("submission.existing", list(ids)))}
 
-    async def finish(self, instance: str, finish: Finish) -> bool:
+    async def finish(self, instance: str, finish: Finish, written: bytes | None = None) -> bool:
         """Commits; raises InstanceFenced if the instance is dead."""
         self._check_open()
-        return await self._translated(self._finish(instance, finish))
+        return await self._translated(self._finish(instance, finish, written))
 
-    async def _finish(self, instance: str, finish: Finish) -> bool:
+    async def _finish(self, instance: str, finish: Finish, written: bytes | None) -> bool:
         await self._prove(instance)
         if not await self._verbs.rows("turn.held_forward", finish.task, instance):
             return False
-        return await self._verbs.change_each("turn.finish", [astuple(replace(finish, ordinal=None))]) == 1
+        if await self._verbs.change_each("turn.finish", [astuple(replace(finish, ordinal=None))]) != 1:
+            return False
+        await written_values.write(self._verbs, finish.task, written, finish.finished_at)
+        return True
 
     def _check_open(self) -> None:
         self._scope.check()

@@ -14,17 +14,19 @@ import msgspec
 from msgspec import Struct, structs
 
 from stepward.model.records import Alert, Audit, InboxRow, Step, Task
-from stepward.store.contract import AuditedAct, AuditHead, OldRecords, SignalSeen
+from stepward.store.contract import AuditedAct, AuditHead, OldRecords, SignalSeen, StreamRow, UpdateRow, WrittenRow
 
 FORMAT = 1
 """The first field of every line; a reader of another version's lines must consult the documentation again."""
 ACT, ALERT, HEAD = "act", "alert", "head"
 """The field ``record`` of lines in files of records."""
 
-Item = Task | Step | InboxRow | SignalSeen
+Item = Task | Step | InboxRow | SignalSeen | WrittenRow | StreamRow | UpdateRow
 
-SECTIONS: dict[type[Struct], int] = {Task: 0, Step: 1, InboxRow: 2, SignalSeen: 3}
-OPENINGS = (b"", b',"steps":[', b'],"untaken":[', b'],"signals":[', b"]}\n")
+PARTS: tuple[type[Struct], ...] = (Task, Step, InboxRow, SignalSeen, WrittenRow, StreamRow, UpdateRow)
+SECTIONS = {kind: number for number, kind in enumerate(PARTS)}
+NAMES = ("steps", "untaken", "signals", "values", "streams", "updates")
+OPENINGS = (b"", b',"steps":[', *(f'],"{name}":['.encode() for name in NAMES[1:]), b"]}\n")
 CLOSED = len(OPENINGS) - 1
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 """In JSON a line break occurs between values only, never within a string."""

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from stepward.model.records import InboxRow, Step
-from stepward.store.contract import RetentionStore, SignalSeen
+from stepward.store.contract import RetentionStore, SignalSeen, StreamRow, UpdateRow, WrittenRow
 from stepward.supervisor.archives.archive_format import Item, weight
 
 PIECE_ROWS = 1_000
 PIECE_BYTES = 4 * 1024 * 1024
 
 P = TypeVar("P")
-R = TypeVar("R", Step, InboxRow, SignalSeen)
+R = TypeVar("R", Step, InboxRow, SignalSeen, WrittenRow, StreamRow, UpdateRow)
 
 
 async def pieces(store: RetentionStore, uids: Sequence[str]) -> AsyncIterator[list[Item]]:
@@ -33,6 +33,9 @@ async def _items(store: RetentionStore, uids: Sequence[str]) -> AsyncIterator[It
         _Part(store.outlived_steps, uids, ("", 0, 0), lambda step: (step.task, step.run, step.number)),
         _Part(store.outlived_inbox, uids, ("", 0), lambda row: (row.task, row.number)),
         _Part(store.outlived_signals, uids, ("", "", ""), lambda seen: (seen.task, seen.name, seen.id)),
+        _Part(store.outlived_values, uids, ("", ""), lambda row: (row.task, row.name)),
+        _Part(store.outlived_streams, uids, ("", "", -1), lambda row: (row.task, row.name, row.position)),
+        _Part(store.outlived_updates, uids, ("", ""), lambda row: (row.task, row.id)),
     ]
     after = ""
     while tasks := await store.outlived_tasks(uids, after):

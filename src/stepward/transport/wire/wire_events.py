@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stepward.model.current import SEALED_PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
+from stepward.model.written_values import SEALED_WRITTEN_CHARACTERS
 
 BATCH = "application/cloudevents-batch+json"
 """Content type of a broker message with a batch of events."""
@@ -89,6 +90,9 @@ class ReplyEvent(WireEvent, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """How the attempt ended; ``deferred``: the Agent has done its part, and another reply may follow."""
     maybedone: bool = False
     """Whether the service may have acted although the attempt failed: the step is then undone like a completed one."""
+    written: Annotated[str, Meta(max_length=SEALED_WRITTEN_CHARACTERS)] | None = None
+    """JSON as text: the values that a completed attempt wrote, recorded with its outcome: an object with the published
+    values by name in ``publish``, and lists of values by name of their stream in ``stream``."""
     calls: Count = 1
     """How often the service was called within this attempt."""
 

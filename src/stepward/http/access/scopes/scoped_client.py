@@ -35,7 +35,7 @@ from stepward.model.records import Alert, Audit, DeadLetter, Task
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
 from stepward.payload import readable
-from stepward.store.contract import ChangedTasks, ChangesPlace
+from stepward.store.contract import ChangedTasks, ChangesPlace, LiveValue, StreamValue
 from stepward.store.rules.batches import in_scope
 from stepward.store.rules.refusals import id_taken
 from stepward.store.search.conditions import both
@@ -156,6 +156,22 @@ class ScopedClient:
         found = await self._session.page(search_of(scoped, NEWEST, cursor, limit))
         await self._note_list("tasks", [task for task in found if task.error is not None])
         return FoundPage(found if self.principal.payloads else [hidden_status(task) for task in found], found.cursor)
+
+    async def live_values(self, id: str) -> list[LiveValue]:
+        """The values that a task has published, by name. Raises TaskNotFound."""
+        record = (await self.find(id)).record
+        await self._note_payloads(record)
+        return await self._session.store.client.live_values(record.uid)
+
+    async def streams(self, id: str) -> dict[str, int]:
+        """The number of values of each stream of a task. Raises TaskNotFound."""
+        return await self._session.store.client.streams((await self.find(id)).record.uid)
+
+    async def stream_values(self, id: str, name: str, start: int) -> list[StreamValue]:
+        """A page of a stream from a position on. Raises TaskNotFound."""
+        record = (await self.find(id)).record
+        await self._note_payloads(record)
+        return await self._session.store.client.stream_values(record.uid, name, start)
 
     async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
         """Lists tasks in scope that have changed since, and those of the uids ``also``, without their payloads."""

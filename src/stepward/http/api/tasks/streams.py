@@ -76,7 +76,7 @@ async def _of_task(
                 if status.state in TASK_ENDS:
                     return
         except StepwardError as error:
-            yield _ended(error)
+            yield ended(error)
 
 
 async def _of_tasks(
@@ -95,7 +95,7 @@ async def _of_tasks(
                 event, data = ("gap", GAP) if news.is_cut else (None, None)
                 yield ServerSentEventMessage(event=event, id=place_id(feed.place), data=data)
         except StepwardError as error:
-            yield _ended(error)
+            yield ended(error)
 
 
 def _status_message(status: TaskStatus, id: str) -> ServerSentEventMessage:
@@ -103,5 +103,6 @@ def _status_message(status: TaskStatus, id: str) -> ServerSentEventMessage:
     return ServerSentEventMessage(event="status", id=id, data=data)
 
 
-def _ended(error: StepwardError) -> ServerSentEventMessage:
+def ended(error: StepwardError) -> ServerSentEventMessage:
+    """The last event of a stream that cannot go on."""
     return ServerSentEventMessage(event="ended", data=str(error))

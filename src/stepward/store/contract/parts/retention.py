@@ -8,6 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, InboxRow, Step, Task
+from stepward.store.contract.values.updates import UpdateRow
+from stepward.store.contract.values.written import StreamRow, WrittenRow
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
 
@@ -75,6 +77,18 @@ class RetentionStore(Protocol):
 
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
         """The ids of their signals, by task, name and id."""
+        ...
+
+    async def outlived_values(self, uids: Sequence[str], after: tuple[str, str]) -> list[WrittenRow]:
+        """Their published values, by task and name."""
+        ...
+
+    async def outlived_streams(self, uids: Sequence[str], after: tuple[str, str, int]) -> list[StreamRow]:
+        """The values of their streams, by task, name and position."""
+        ...
+
+    async def outlived_updates(self, uids: Sequence[str], after: tuple[str, str]) -> list[UpdateRow]:
+        """The updates that they were asked for, by task and id."""
         ...
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:

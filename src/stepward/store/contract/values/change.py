@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from stepward.model.plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, Step, Task
+from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract.values.change_rows import (
     AddedEvents,
     Deliver,
@@ -25,6 +26,7 @@ from stepward.store.contract.values.change_rows import (
     Trim,
     Watch,
 )
+from stepward.store.contract.values.written import WrittenRow, written_rows
 
 T = TypeVar("T")
 
@@ -101,6 +103,10 @@ class Change(Struct, kw_only=True):
     """The task row's new complete-by, if there is no ``move`` with one."""
     attributes: bytes | None = None
     """The task's search attributes, if workflow code has set some."""
+    published: Sequence[WrittenRow] = ()
+    """Values that replace those of their names."""
+    appended: Sequence[WrittenRow] = ()
+    """Values for streams, in order."""
     fits: bytes | None = None
     """The details of the alert of a place where this task no longer waits for code that matches its record: the
     alert is acknowledged when no other task waits there."""
@@ -185,6 +191,19 @@ class Change(Struct, kw_only=True):
     def post(self, post: Post) -> None:
         """Adds a message for the inbox of another task."""
         self.posts = _longer(self.posts, post)
+
+    def write(self, value: WrittenValue, now: float) -> None:
+        """Adds a value that workflow code wrote."""
+        row = WrittenRow(self.task, value.name, value.value, now)
+        if value.kind is WriteKind.PUBLISH:
+            self.published = _longer(self.published, row)
+        else:
+            self.appended = _longer(self.appended, row)
+
+    def write_all(self, written: bytes, now: float) -> None:
+        """Adds the values that a step wrote."""
+        published, appended = written_rows(self.task, written, now)
+        self.published, self.appended = [*self.published, *published], [*self.appended, *appended]
 
     def alert(self, alert: Alert) -> None:
         """Adds an alert."""

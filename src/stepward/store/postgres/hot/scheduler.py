@@ -118,8 +118,10 @@ async def _commit_one_by_one(connection: Connection, commit: TurnCommit, now: fl
 
 
 def _concerns_others(change: Change) -> bool:
-    """Whether another process may wait for it: a task's end, what it leaves or tells, a failed attempt."""
+    """Whether another process may wait for it: a task's end, what it leaves, tells or writes, a failed attempt."""
     move = change.move
     lets_go = move is not None and (move.release or move.after in TASK_ENDS)
     has_failed = any(watch.error is not None for watch in change.watches)
-    return bool(lets_go or has_failed or change.posts or change.status_events or change.children or change.alerts)
+    has_written = change.published or change.appended
+    is_news = change.posts or change.status_events or change.children or change.alerts or has_written
+    return bool(lets_go or has_failed or is_news)

@@ -160,6 +160,21 @@ returning 1
 -- Returns the server's clock, in seconds since the epoch.
 select extract(epoch from clock_timestamp())::float8
 
+-- name: publish
+-- Sets published values, at most one of each name.
+insert into {schema}.live_value (task, name, value, at)
+select * from unnest($1::text[], $2::text[], $3::bytea[], $4::float8[])
+on conflict (task, name) do update set value = excluded.value, at = excluded.at
+returning 1
+
+-- name: append
+-- Appends values to streams, and returns a row for each; the streams are locked in order.
+select generate_series(1, {schema}.append_values(g.task, g.name, g.given, g.at))
+from (
+    select task, name, array_agg(value order by place) as given, max(at) as at
+    from unnest($1::text[], $2::text[], $3::bytea[], $4::float8[]) with ordinality as v (task, name, value, at, place)
+    group by task, name order by task, name) as g
+
 -- name: trim_steps
 -- Deletes a bounded number of the steps of each task's former runs; if asked, none that an undo has to reach, must stop
 -- at or has to name.

@@ -34,8 +34,8 @@ class LoginKind(StrEnum):
 
 
 _CLIENT = {
-    **dict.fromkeys(("meta", "workflow", "instance", "search"), "s"),
-    **dict.fromkeys(("step", "inbox", "signal_seen", "audit"), "si"),
+    **dict.fromkeys(("meta", "workflow", "instance", "search", "live_value", "stream_value"), "s"),
+    **dict.fromkeys(("step", "inbox", "signal_seen", "audit", "update_request"), "si"),
     **dict.fromkeys(("task", "alert"), "siu"),
     "message": "siud",
 }

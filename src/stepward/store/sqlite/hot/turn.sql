@@ -88,6 +88,17 @@ update stepward_task set complete_by = ?2 where uid = ?1
 -- Deletes an inbox row that was processed.
 delete from stepward_inbox where number = ?1 and task = ?2
 
+-- name: publish
+-- Sets a published value.
+insert into stepward_live_value (task, name, value, at) values (?1, ?2, ?3, ?4)
+on conflict (task, name) do update set value = excluded.value, at = excluded.at
+
+-- name: append
+-- Appends a value to a stream; no other transaction writes at the same time.
+insert into stepward_stream_value (task, name, position, value, at)
+values (?1, ?2, (
+    select coalesce(max(position) + 1, 0) from stepward_stream_value where task = ?1 and name = ?2), ?3, ?4)
+
 -- name: trim_steps
 -- Deletes a bounded number of the steps of former runs; with ?4 none that an undo has to reach, must stop at or has to
 -- name.

@@ -17,6 +17,7 @@ from stepward.store.contract import (
     Submitted,
     Tally,
 )
+from stepward.store.contract.parts.live_values import MOST_VALUES, STREAM_BYTES, STREAM_ROWS, LiveValue, StreamValue
 from stepward.store.rules import inbox_rules, refusals
 from stepward.store.rules.audit import audits
 from stepward.store.verbs import connection as ask
@@ -81,6 +82,22 @@ class ClientVerbs(CompletionVerbs):
         is_new = await self._transactions.write(_signal, asked, self._clock.now())
         self._ring()
         return is_new
+
+    async def live_value(self, task: str, name: str) -> LiveValue | None:
+        row = await self._transactions.read(ask.row, "client.live_value", task, name)
+        return None if row is None else LiveValue(*tuple(row)[1:])
+
+    async def live_values(self, task: str) -> list[LiveValue]:
+        found = await self._transactions.read(ask.rows, "client.live_values", task, MOST_VALUES)
+        return [LiveValue(*tuple(row)[1:]) for row in found]
+
+    async def stream_values(self, task: str, name: str, start: int) -> list[StreamValue]:
+        bounds = (STREAM_ROWS, STREAM_BYTES)
+        found = await self._transactions.read(ask.rows, "client.stream_values", task, name, start, *bounds)
+        return [StreamValue(*tuple(row)[2:]) for row in found]
+
+    async def streams(self, task: str) -> dict[str, int]:
+        return dict(map(tuple, await self._transactions.read(ask.rows, "client.streams", task, MOST_VALUES)))
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         return [rows.workflow(row) for row in await self._transactions.read(ask.rows, "client.workflow", name)]

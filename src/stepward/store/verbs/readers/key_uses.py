@@ -14,10 +14,13 @@ from stepward.store.contract.parts.key_uses import RowPlace, SealedPage
 from stepward.store.sealing.columns import (
     ACT_FORMS,
     ALERT_FORMS,
+    ANSWER,
     INBOX_BOUND,
     INBOX_FORMS,
     STEP_FORMS,
+    STREAMED,
     TASK_FORMS,
+    WRITTEN,
     Columns,
     PayloadForm,
     columns_among,
@@ -50,6 +53,9 @@ TABLES = {
     "inbox": SealedTable(
         (0,), columns_among(("number", *INBOX_BOUND, "body"), "inbox", INBOX_FORMS, INBOX_BOUND), "keys.seal_inbox"
     ),
+    "values": SealedTable(("", ""), WRITTEN, "keys.seal_value"),
+    "streams": SealedTable(("", "", -1), STREAMED, "keys.seal_streamed"),
+    "updates": SealedTable(("", ""), ANSWER, "keys.seal_update"),
     "alerts": SealedTable(
         (0,),
         columns_among(("number", "kind", "message", "details"), "alert", ALERT_FORMS, (), unless="kind"),

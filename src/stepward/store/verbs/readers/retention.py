@@ -6,8 +6,19 @@ from collections.abc import Sequence
 
 from stepward.model.records import InboxRow, Step, Task
 from stepward.store import rows
-from stepward.store.contract import OldRecords, Outlived, OutlivedPage, Purged, SignalSeen, TaskSearch
+from stepward.store.contract import (
+    OldRecords,
+    Outlived,
+    OutlivedPage,
+    Purged,
+    SignalSeen,
+    StreamRow,
+    TaskSearch,
+    UpdateRow,
+    WrittenRow,
+)
 from stepward.store.contract.parts.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import retention
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
@@ -22,6 +33,9 @@ PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),
     "retention.purge_inbox": (BATCH_ROWS, BATCH_BYTES),
     "retention.purge_signals": (BATCH_ROWS,),
+    "retention.purge_values": (BATCH_ROWS, BATCH_BYTES),
+    "retention.purge_streams": (BATCH_ROWS, BATCH_BYTES),
+    "retention.purge_updates": (BATCH_ROWS, BATCH_BYTES),
 }
 """The tables that are deleted with a task, and the bounds of one deletion."""
 
@@ -53,6 +67,18 @@ class RetentionVerbs(VerbPart):
     async def outlived_signals(self, uids: Sequence[str], after: tuple[str, str, str]) -> list[SignalSeen]:
         return [SignalSeen(*row) for row in await self._rows("retention.signals", list(uids), *after, PAGE_ROWS)]
 
+    async def outlived_values(self, uids: Sequence[str], after: tuple[str, str]) -> list[WrittenRow]:
+        found = await self._rows("retention.values", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
+        return [WrittenRow(*row) for row in found]
+
+    async def outlived_streams(self, uids: Sequence[str], after: tuple[str, str, int]) -> list[StreamRow]:
+        found = await self._rows("retention.streams", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
+        return [StreamRow(*row) for row in found]
+
+    async def outlived_updates(self, uids: Sequence[str], after: tuple[str, str]) -> list[UpdateRow]:
+        found = await self._rows("retention.updates", list(uids), *after, PAGE_ROWS, PAGE_BYTES)
+        return [update_row(row) for row in found]
+
     async def old_records(self, before: float) -> OldRecords:
         return await self._transactions.read_more(pruning.old_records, before)
 
@@ -73,7 +99,7 @@ async def purge(connection: VerbConnection, batch: Sequence[Outlived]) -> Purged
 
 
 async def delete_rows(connection: VerbConnection, uids: Sequence[str], left: Sequence[str] = ()) -> bool:
-    """Deletes tasks with their steps, inboxes and signals, and those of the tasks ``left``, which are deleted already.
+    """Deletes tasks with all their rows, and those of the tasks ``left``, which are deleted already.
 
     Returns whether some of these rows are left for the next deletion.
     """

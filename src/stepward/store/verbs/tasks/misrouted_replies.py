@@ -13,7 +13,7 @@ from stepward.store.rules.audit.audits import late_reply_audit
 from stepward.store.rules.steps import late_replies
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import inbox
+from stepward.store.verbs.tasks import inbox, written_values
 
 
 async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
@@ -55,6 +55,7 @@ async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
     finish = late_replies.finish_of(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
         return False
+    await written_values.write(connection, reply.task, reply.written, now)
     await connection.change("misrouted_replies.wake", reply.task, now)
     return True
 

@@ -11,6 +11,19 @@ where (task, run, key) > ($1, $2, $3) order by task, run, key limit $4
 -- Returns a page of the payloads of inbox rows, in the order of their numbers.
 select number, task, kind, name, body from {schema}.inbox where number > $1 order by number limit $2
 
+-- name: values
+-- Returns a page of the published values, in the order of their keys.
+select task, name, value from {schema}.live_value where (task, name) > ($1, $2) order by task, name limit $3
+
+-- name: streams
+-- Returns a page of the values of streams, in the order of their keys.
+select task, name, position, value from {schema}.stream_value where (task, name, position) > ($1, $2, $3)
+order by task, name, position limit $4
+
+-- name: updates
+-- Returns a page of the answers to updates, in the order of their keys.
+select task, id, answer from {schema}.update_request where (task, id) > ($1, $2) order by task, id limit $3
+
 -- name: alerts
 -- Returns a page of the messages and details of alerts, in the order of their numbers.
 select number, kind, message, details from {schema}.alert where number > $1 order by number limit $2
@@ -50,6 +63,25 @@ where s.task = v.task and s.run = v.run and s.key = v.key and s.input = v.old_in
 update {schema}.inbox as i set body = v.body
 from unnest($1::bigint[], $2::bytea[], $3::bytea[]) as v (number, body, old_body)
 where i.number = v.number and i.body = v.old_body
+
+-- name: seal_value
+-- Replaces published values that are as they were read.
+update {schema}.live_value as l set value = v.value
+from unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[]) as v (task, name, value, old_value)
+where l.task = v.task and l.name = v.name and l.value = v.old_value
+
+-- name: seal_streamed
+-- Replaces values of streams that are as they were read.
+update {schema}.stream_value as s set value = v.value
+from unnest($1::text[], $2::text[], $3::integer[], $4::bytea[], $5::bytea[])
+    as v (task, name, position, value, old_value)
+where s.task = v.task and s.name = v.name and s.position = v.position and s.value = v.old_value
+
+-- name: seal_update
+-- Replaces the answers to updates that are as they were read.
+update {schema}.update_request as u set answer = v.answer
+from unnest($1::text[], $2::text[], $3::bytea[], $4::bytea[]) as v (task, id, answer, old_answer)
+where u.task = v.task and u.id = v.id and u.answer is not distinct from v.old_answer
 
 -- name: seal_alert
 -- Replaces the messages and the details of alerts that are as they were read.

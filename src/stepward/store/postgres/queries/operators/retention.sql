@@ -52,6 +52,42 @@ select task, name, id from {schema}.signal_seen
 where task = any($1::text[]) and (task, name, id) > ($2, $3, $4)
 order by task, name, id limit $5
 
+-- name: values
+-- Returns a page of the published values of tasks.
+with page as materialized (
+    select task, name, sum(bytes) over (order by task, name) - bytes as above
+    from (
+        select task, name, octet_length(value) as bytes from {schema}.live_value
+        where task = any($1::text[]) and (task, name) > ($2, $3)
+        order by task, name limit $4) as found)
+select r.task, r.name, r.value, r.at
+from page join {schema}.live_value as r on r.task = page.task and r.name = page.name
+where page.above < $5 order by r.task, r.name
+
+-- name: streams
+-- Returns a page of the streams of tasks.
+with page as materialized (
+    select task, name, position, sum(bytes) over (order by task, name, position) - bytes as above
+    from (
+        select task, name, position, octet_length(value) as bytes from {schema}.stream_value
+        where task = any($1::text[]) and (task, name, position) > ($2, $3, $4)
+        order by task, name, position limit $5) as found)
+select r.task, r.name, r.position, r.value, r.at
+from page join {schema}.stream_value as r on r.task = page.task and r.name = page.name and r.position = page.position
+where page.above < $6 order by r.task, r.name, r.position
+
+-- name: updates
+-- Returns a page of the updates that tasks were asked for.
+with page as materialized (
+    select task, id, sum(bytes) over (order by task, id) - bytes as above
+    from (
+        select task, id, octet_length(coalesce(answer, ''::bytea)) as bytes from {schema}.update_request
+        where task = any($1::text[]) and (task, id) > ($2, $3)
+        order by task, id limit $4) as found)
+select r.task, r.id, r.name, r.state, r.answer, r.asked_at, r.answered_at
+from page join {schema}.update_request as r on r.task = page.task and r.id = page.id
+where page.above < $5 order by r.task, r.id
+
 -- name: standing
 -- Returns those of the tasks that ended other than in error and whose parents, if any, have ended or no longer record
 -- them. Found by their uids: the CASE keeps the planner from the index of finished tasks.
@@ -97,11 +133,48 @@ delete from {schema}.inbox where number = any(array(
 delete from {schema}.signal_seen where ctid = any(array(
     select ctid from {schema}.signal_seen where task = any($1::text[]) limit $2))
 
+-- name: purge_values
+-- Deletes at most a bounded number of the published values of these tasks.
+delete from {schema}.live_value where ctid = any(array(
+    select place
+    from (
+        select place, sum(bytes) over (rows unbounded preceding) - bytes as above
+        from (
+            select ctid as place, octet_length(value) as bytes from {schema}.live_value where task = any($1::text[])
+            limit $2) as found) as page
+    where above < $3))
+
+-- name: purge_streams
+-- Deletes at most a bounded number of the values of streams of these tasks.
+delete from {schema}.stream_value where ctid = any(array(
+    select place
+    from (
+        select place, sum(bytes) over (rows unbounded preceding) - bytes as above
+        from (
+            select ctid as place, octet_length(value) as bytes from {schema}.stream_value where task = any($1::text[])
+            limit $2) as found) as page
+    where above < $3))
+
+-- name: purge_updates
+-- Deletes at most a bounded number of the updates of these tasks.
+delete from {schema}.update_request where ctid = any(array(
+    select place
+    from (
+        select place, sum(bytes) over (rows unbounded preceding) - bytes as above
+        from (
+            select ctid as place, octet_length(coalesce(answer, ''::bytea)) as bytes from {schema}.update_request
+            where task = any($1::text[])
+            limit $2) as found) as page
+    where above < $3))
+
 -- name: is_left
 -- Returns whether rows of deleted tasks are left.
 select exists (select 1 from {schema}.step where task = any($1::text[]))
     or exists (select 1 from {schema}.inbox where task = any($1::text[]))
     or exists (select 1 from {schema}.signal_seen where task = any($1::text[]))
+    or exists (select 1 from {schema}.live_value where task = any($1::text[]))
+    or exists (select 1 from {schema}.stream_value where task = any($1::text[]))
+    or exists (select 1 from {schema}.update_request where task = any($1::text[]))
 
 -- name: leftovers
 -- Returns deleted tasks that have rows left.

@@ -29,6 +29,36 @@ select {task} from {schema}.task where uid = any($1::text[]) and state in {ends}
 -- Records the id of a signal; changes nothing if it is already recorded.
 insert into {schema}.signal_seen (task, name, id, run) values ($1, $2, $3, $4) on conflict do nothing
 
+-- name: live_value
+-- Returns a published value of a task.
+select task, name, value, at from {schema}.live_value where task = $1 and name = $2
+
+-- name: live_values
+-- Returns published values of a task.
+select task, name, value, at from {schema}.live_value where task = $1 order by name limit $2
+
+-- name: stream_values
+-- Returns a page of a stream from a position on.
+select task, name, position, value, at
+from (
+    select *, sum(length(value)) over (order by position) - length(value) as above
+    from (
+        select task, name, position, value, at from {schema}.stream_value
+        where task = $1 and name = $2 and position >= $3 order by position limit $4) as page) as summed
+where above < $5 order by position
+
+-- name: streams
+-- Returns the streams of a task, each with its number of values, found by stepping from name to name.
+with recursive first_values (name) as (
+    (select name from {schema}.stream_value where task = $1 order by name limit 1)
+    union all
+    select (select v.name from {schema}.stream_value as v where v.task = $1 and v.name > first_values.name
+            order by v.name limit 1)
+    from first_values where first_values.name is not null)
+select name,
+    (select max(v.position) + 1 from {schema}.stream_value as v where v.task = $1 and v.name = first_values.name)
+from first_values where name is not null limit $2
+
 -- name: workflow
 -- Returns the versions of a workflow.
 select {workflow} from {schema}.workflow where name = $1 order by registered_at desc, version desc

@@ -11,6 +11,19 @@ where (task, run, key) > (?1, ?2, ?3) order by task, run, key limit ?4
 -- Returns a page of the payloads of inbox rows, in the order of their numbers.
 select number, task, kind, name, body from stepward_inbox where number > ?1 order by number limit ?2
 
+-- name: values
+-- Returns a page of the published values, in the order of their keys.
+select task, name, value from stepward_live_value where (task, name) > (?1, ?2) order by task, name limit ?3
+
+-- name: streams
+-- Returns a page of the values of streams, in the order of their keys.
+select task, name, position, value from stepward_stream_value where (task, name, position) > (?1, ?2, ?3)
+order by task, name, position limit ?4
+
+-- name: updates
+-- Returns a page of the answers to updates, in the order of their keys.
+select task, id, answer from stepward_update_request where (task, id) > (?1, ?2) order by task, id limit ?3
+
 -- name: alerts
 -- Returns a page of the messages and details of alerts, in the order of their numbers.
 select number, kind, message, details from stepward_alert where number > ?1 order by number limit ?2
@@ -40,6 +53,18 @@ where task = ?1 and run = ?2 and key = ?3 and input = ?8 and output is ?9 and er
 -- name: seal_inbox
 -- Replaces the payload of an inbox row that is as it was read.
 update stepward_inbox set body = ?2 where number = ?1 and body = ?3
+
+-- name: seal_value
+-- Replaces a published value that is as it was read.
+update stepward_live_value set value = ?3 where task = ?1 and name = ?2 and value = ?4
+
+-- name: seal_streamed
+-- Replaces a value of a stream that is as it was read.
+update stepward_stream_value set value = ?4 where task = ?1 and name = ?2 and position = ?3 and value = ?5
+
+-- name: seal_update
+-- Replaces the answer to an update that is as it was read.
+update stepward_update_request set answer = ?3 where task = ?1 and id = ?2 and answer is ?4
 
 -- name: seal_alert
 -- Replaces the message and the details of an alert that are as they were read.

@@ -54,6 +54,42 @@ select task, name, id from stepward_signal_seen
 where task in (select value from json_each(?1)) and (task, name, id) > (?2, ?3, ?4)
 order by task, name, id limit ?5
 
+-- name: values
+-- Returns a page of the published values of tasks.
+with page as (
+    select task, name, sum(bytes) over (order by task, name) - bytes as above
+    from (
+        select task, name, length(value) as bytes from stepward_live_value
+        where task in (select value from json_each(?1)) and (task, name) > (?2, ?3)
+        order by task, name limit ?4))
+select r.task, r.name, r.value, r.at
+from page cross join stepward_live_value as r on r.task = page.task and r.name = page.name
+where page.above < ?5 order by r.task, r.name
+
+-- name: streams
+-- Returns a page of the streams of tasks.
+with page as (
+    select task, name, position, sum(bytes) over (order by task, name, position) - bytes as above
+    from (
+        select task, name, position, length(value) as bytes from stepward_stream_value
+        where task in (select value from json_each(?1)) and (task, name, position) > (?2, ?3, ?4)
+        order by task, name, position limit ?5))
+select r.task, r.name, r.position, r.value, r.at
+from page cross join stepward_stream_value as r on r.task = page.task and r.name = page.name and r.position = page.position
+where page.above < ?6 order by r.task, r.name, r.position
+
+-- name: updates
+-- Returns a page of the updates that tasks were asked for.
+with page as (
+    select task, id, sum(bytes) over (order by task, id) - bytes as above
+    from (
+        select task, id, length(coalesce(answer, '')) as bytes from stepward_update_request
+        where task in (select value from json_each(?1)) and (task, id) > (?2, ?3)
+        order by task, id limit ?4))
+select r.task, r.id, r.name, r.state, r.answer, r.asked_at, r.answered_at
+from page cross join stepward_update_request as r on r.task = page.task and r.id = page.id
+where page.above < ?5 order by r.task, r.id
+
 -- name: standing
 -- Returns those of the tasks that ended other than in error and whose parents, if any, have ended or no longer record
 -- them.
@@ -97,11 +133,47 @@ delete from stepward_inbox where number in (
 delete from stepward_signal_seen where (task, name, id) in (
     select task, name, id from stepward_signal_seen where task in (select value from json_each(?1)) limit ?2)
 
+-- name: purge_values
+-- Deletes at most a bounded number of the published values of these tasks.
+delete from stepward_live_value where (task, name) in (
+    select task, name
+    from (
+        select task, name, sum(bytes) over (order by task, name) - bytes as above
+        from (
+            select task, name, length(value) as bytes from stepward_live_value
+            where task in (select value from json_each(?1)) limit ?2))
+    where above < ?3)
+
+-- name: purge_streams
+-- Deletes at most a bounded number of the values of streams of these tasks.
+delete from stepward_stream_value where (task, name, position) in (
+    select task, name, position
+    from (
+        select task, name, position, sum(bytes) over (order by task, name, position) - bytes as above
+        from (
+            select task, name, position, length(value) as bytes from stepward_stream_value
+            where task in (select value from json_each(?1)) limit ?2))
+    where above < ?3)
+
+-- name: purge_updates
+-- Deletes at most a bounded number of the updates of these tasks.
+delete from stepward_update_request where (task, id) in (
+    select task, id
+    from (
+        select task, id, sum(bytes) over (order by task, id) - bytes as above
+        from (
+            select task, id, length(coalesce(answer, '')) as bytes from stepward_update_request
+            where task in (select value from json_each(?1)) limit ?2))
+    where above < ?3)
+
 -- name: is_left
 -- Returns whether rows of deleted tasks are left.
 select exists (select 1 from stepward_step where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_inbox where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_signal_seen where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_live_value where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_stream_value where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_update_request where task in (select value from json_each(?1)))
 
 -- name: leftovers
 -- Returns deleted tasks that have rows left.

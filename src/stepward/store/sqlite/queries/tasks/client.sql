@@ -31,6 +31,36 @@ where t.state in {ends}
 -- Records the id of a signal; changes nothing if it is already recorded.
 insert into stepward_signal_seen (task, name, id, run) values (?1, ?2, ?3, ?4) on conflict do nothing
 
+-- name: live_value
+-- Returns a published value of a task.
+select task, name, value, at from stepward_live_value where task = ?1 and name = ?2
+
+-- name: live_values
+-- Returns published values of a task.
+select task, name, value, at from stepward_live_value where task = ?1 order by name limit ?2
+
+-- name: stream_values
+-- Returns a page of a stream from a position on.
+with page as (
+    select position, sum(bytes) over (order by position) - bytes as above
+    from (
+        select position, length(value) as bytes from stepward_stream_value
+        where task = ?1 and name = ?2 and position >= ?3 order by position limit ?4))
+select v.task, v.name, v.position, v.value, v.at
+from page cross join stepward_stream_value as v on v.task = ?1 and v.name = ?2 and v.position = page.position
+where page.above < ?5 order by v.position
+
+-- name: streams
+-- Returns the streams of a task, each with its number of values, found by stepping from name to name.
+with recursive first_values (name) as (
+    select min(name) from stepward_stream_value where task = ?1
+    union all
+    select (select min(v.name) from stepward_stream_value as v where v.task = ?1 and v.name > first_values.name)
+    from first_values where first_values.name is not null)
+select name,
+    (select max(v.position) + 1 from stepward_stream_value as v where v.task = ?1 and v.name = first_values.name)
+from first_values where name is not null limit ?2
+
 -- name: workflow
 -- Returns the versions of a workflow.
 select {workflow} from stepward_workflow where name = ?1 order by registered_at desc, version desc

@@ -1,0 +1,1 @@
+"""What a running task shows to readers outside."""
