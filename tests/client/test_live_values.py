@@ -200,6 +200,17 @@ async def test_one_attempt_writes_a_bounded_number_of_values_and_bytes() -> None
                 await task.cancel()
 
 
+async def test_any_number_of_readers_follow_a_task_until_it_ends() -> None:
+    async def states(env: AppEnvironment) -> list[str]:
+        return [status.state async for status in env.client.task("t").events()]
+
+    async with environment(app, fakes=FAKES) as env:
+        await env.client.submit(talk, id="t")
+        for found in await asyncio.gather(states(env), states(env)):
+            assert found[-1] == "processed"
+        assert await states(env) == ["processed"]
+
+
 def test_outside_of_tasks_and_for_wrong_names_nothing_is_written() -> None:
     with pytest.raises(Refused, match="publish x: expected to be called in workflow code, a step or an operation"):
         publish("x", 1)

@@ -25,7 +25,7 @@ from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures
 from stepward.model.plan import Plan
 from stepward.model.records import Task
-from stepward.model.states import TaskState
+from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tracing.submission_span import API, lead_to
 from stepward.payload import decode, encode
 from stepward.store.contract import Directive, Doubt, Later, Submitted
@@ -182,6 +182,22 @@ class TaskHandle(Generic[R]):
         """
         body = encode(payload, f"signal {name}", limit=self._client.limit)
         return await self._client.signal(self.id, name, body, id, by)
+
+    async def events(self) -> AsyncIterator[TaskStatus]:
+        """The status of the task now and after each change until it ends, for any number of readers.
+
+        States between two looks are left out; a private response queue (``reply_to``) misses none.
+        """
+        last: TaskStatus | None = None
+        with self._client.changes() as changes:
+            while True:
+                status = await self.status()
+                if status != last:
+                    yield status
+                if status.state in TASK_ENDS:
+                    return
+                last = status
+                await changes.wait()
 
     async def value(self, name: str, default: Any = UNSET) -> Any:
         """The value that the task has last published under that name, else ``default``.

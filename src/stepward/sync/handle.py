@@ -111,6 +111,10 @@ class SyncTaskHandle(Generic[R]):
         """The effect on the record of ``resubmit`` or ``mark_done`` of the step that failed (or ``step``)."""
         return self._thread.call(self._inner.preview(step))
 
+    def events(self) -> Iterator[TaskStatus]:
+        """The status of the task now and after each change until it ends; blocks until the next one is there."""
+        return blocking(self._thread, self._inner.events())
+
     def value(self, name: str, default: Any = UNSET) -> Any:
         """The value that the task has last published under that name, else ``default``. Raises ValueNotFound."""
         return self._thread.call(self._inner.value(name, default))
