@@ -59,12 +59,12 @@ def _change(stream: Stream, task: Task, steps: list[Step]) -> Drawn:
         change.inserts.append(_step(stream, task, key, len(known) + 1))
     if chance.random() < 0.4:
         change.move = _move(stream, task)
+    elif chance.random() < 0.2:
+        change.complete_by = stream.now() + chance.choice((5, 50))
     if chance.random() < 0.3:
         for kind in chance.choices(list(WriteKind), k=chance.randrange(1, 4)):
             value = WrittenValue(kind, chance.choice(("tokens", "progress")), str(chance.randrange(9)).encode())
             change.write(value, stream.now())
-    elif chance.random() < 0.2:
-        change.complete_by = stream.now() + chance.choice((5, 50))
     _tell(stream, change, task)
     taken = stream.pick(stream.inbox[-5:]) if chance.random() < 0.1 else None
     return lambda number: _with_taken(change, taken[number]) if taken is not None else change
