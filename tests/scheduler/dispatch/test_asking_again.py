@@ -54,7 +54,7 @@ def listeners(monkeypatch: pytest.MonkeyPatch) -> Listeners:
         listeners.append(listener)
         return lambda: listeners.remove(listener)
 
-    for transport in ("memory.memory_transport.MemoryTransport", "store_transport.StoreTransport"):
+    for transport in ("memory.memory_transport.MemoryTransport", "store.store_transport.StoreTransport"):
         monkeypatch.setattr(f"stepward.transport.{transport}.on_lost", on_lost)
     return listeners
 
