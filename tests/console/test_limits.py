@@ -81,6 +81,8 @@ async def test_a_limit_that_is_raised_lets_steps_that_wait_start(
     the_bank.is_held = True
     await until(client.agents, lambda found: any(agent.name == "payment" for agent in found))
     await send(local, limit_form(await page_of(local)), verb="set_limit", concurrency="1")
+    # Until an Agent has read its limit, within a second, it has none.
+    await until(client.agents, lambda found: any(agent.name == "payment" and agent.capacity == 1 for agent in found))
     tasks = [await client.submit("fulfil", "good", id=f"order-{number}") for number in range(4)]
 
     async def running() -> int:

@@ -108,7 +108,7 @@ class LargePayloadTransport:
         reason = why_unopened(input)
         if reason is None:
             return replace(delivery, message=replace(request, input=input))
-        self.observers.emit("transport.unopened", queue=queue, task=request.task, step=request.key, error=reason)
+        self.observers.emit("transport.unopened", queue=queue, task=request.task_id, step=request.key, error=reason)
         await self.publish(request.reply_to, [request.gave_up(_error(reason), maybe_done=False, calls=0)])
         await self.inner.settle(queue, [delivery])
         return None
