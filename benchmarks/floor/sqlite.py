@@ -33,7 +33,8 @@ class SqliteFloor(FloorEngine):
         raw = self._connection.raw
         raw.execute("begin immediate")
         for statement in commit:
-            raw.executemany(statement.sql, statement.values)
+            # A statement that returns rows ends once they are read.
+            raw.executemany(statement.sql, statement.values).fetchall()
         raw.execute("commit")
 
     async def close(self) -> None:
