@@ -20,7 +20,7 @@ FEW = range(18)
 FINGERPRINTS = "from simulation.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"
 ENOUGH = 300
 SHOWN_AT = {
-    "answered_while_committing": 11,
+    "answered_while_committing": 346,
     "attempt_not_checked": 28,
     "breaker_never_asks": 27,
     "called_past_complete_by": 7,
