@@ -33,8 +33,9 @@ import asyncio, sys
 from tests.large_payloads.shop import application
 
 async def main() -> None:
-    app = application(sys.argv[1], sys.argv[2], retention="1s")
-    async with app.running(supervisor_every="50ms"):
+    app = application(sys.argv[1], sys.argv[2])
+    async with app.running(supervisor_every="50ms"), app.client() as client:
+        await client.delete("id = 'c'")
         await asyncio.sleep(60)
 
 asyncio.run(main())
@@ -64,7 +65,7 @@ async def test_killed_between_the_deletion_of_a_task_and_of_its_objects_both_go(
     store, address = f"sqlite:///{tmp_path / 'shop.db'}", f"file://{folder}"
     assert ran(SUBMIT, store, address) == 0
     assert ran(DELETE, store, address, failpoint) == KILLED
-    app = application(store, address, retention="1s")
+    app = application(store, address)
 
     async def left() -> tuple[list[str], list[str]]:
         return objects(folder), await session_of(client).store.supervisor.deleted_owners(9)

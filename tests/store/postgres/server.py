@@ -29,7 +29,8 @@ do $$ declare name text; begin
     for name in select tablename from pg_tables where schemaname = 'stepward_shop' loop
         execute case name
             when 'meta' then
-                'delete from stepward_shop.meta where key in (''forgiven_at'', ''refused_completions'')'
+                'delete from stepward_shop.meta where key in (''forgiven_at'', ''refused_completions'', '
+                '''large_payloads'') or key like ''objects/%'''
             when 'leadership' then
                 'update stepward_shop.leadership set instance = '''', term = 0, expires_at = 0.0'
             else format('delete from stepward_shop.%I', name) end;
