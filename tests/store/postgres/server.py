@@ -29,8 +29,8 @@ do $$ declare name text; begin
     for name in select tablename from pg_tables where schemaname = 'stepward_shop' loop
         execute case name
             when 'meta' then
-                'delete from stepward_shop.meta where key in (''forgiven_at'', ''refused_completions'', '
-                '''large_payloads'') or key like ''objects/%'''
+                'delete from stepward_shop.meta where key not in (''app'', ''schema_version'', ''schema_part'', '
+                '''store_id'', ''request_key'', ''completion_key'')'
             when 'leadership' then
                 'update stepward_shop.leadership set instance = '''', term = 0, expires_at = 0.0'
             else format('delete from stepward_shop.%I', name) end;
