@@ -6,6 +6,7 @@ systemd can do (users, sandboxes) is left out.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.cli.processes import Process, done
+from tests.cli.processes import Process, done, looks
 from tests.deploy import guide
 from tests.deploy.files import DEPLOY
 from tests.deploy.unit_rules import read
@@ -103,6 +104,9 @@ def survive_a_death(host: Host, killed: Process, other: str, application: str = 
     """Kill what holds a task, and see another unit of its kind end the task."""
     done_well(host.ask("agents", "suspend", "payments", file=operator))
     done_well(host.ask("submit", "shop:app", "fulfil", '"order-4"', "--id", "order-4", file=application))
+    for _ in looks():
+        if json.loads(host.ask("show", "order-4", "--json", file=operator).stdout)["locked_by"] is not None:
+            break
     killed.tell(9)
     killed.ended()
     host.start(other)
