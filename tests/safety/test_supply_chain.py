@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 import tomllib
 import zipfile
@@ -16,6 +15,7 @@ import pytest
 
 from deploy.release.__main__ import BILL, CHECKSUMS, NAMESPACE, built, release
 from deploy.release.bill_of_materials import pins
+from tests.programs import program
 
 ROOT = Path(__file__).parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -49,8 +49,8 @@ def test_environments_are_made_with_hashes_required() -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs ssh-keygen")
 def test_a_release_lists_its_dependencies_and_is_signed(tmp_path: Path) -> None:
+    program("ssh-keygen", "openssh-client")
     key = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     folder = tmp_path / "dist"
