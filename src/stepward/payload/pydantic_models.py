@@ -33,7 +33,7 @@ def decode_model(kind: Any, value: object) -> object:
     that msgspec does not know."""
     if not is_model(kind):
         if isinstance(kind, type) and isinstance(value, kind):
-            return value  # ``object`` takes any value, as it does where msgspec decodes by itself.
+            return value  # As it does where msgspec decodes by itself.
         raise TypeError(f"Expected `{getattr(kind, '__name__', kind)}`, got `{type(value).__name__}`")
     try:
         # As JSON: models in strict mode take a text for a time or a UUID only there.

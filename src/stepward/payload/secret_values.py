@@ -67,6 +67,8 @@ def encode_custom(value: Any) -> object:
 
 def decode_custom(kind: Any, value: object) -> object:
     """The secret or the model of decoded JSON; a plain value for a secret becomes one."""
+    if kind is object:
+        return value  # Asked for each value of a ``dict[str, object]``: what takes any value needs no look at its type.
     if not _is_secret(kind):
         return decode_model(kind, value)
     inner = (typing.get_args(kind) or (Any,))[0]
