@@ -60,6 +60,7 @@ class FakeStore:
         self.next_tries: dict[int, float] = {}
         self.sinks: list[ReportedSink] = []
         self.signs = WarningFigures()
+        self.late: list[Instance] = []
         self.receipts: dict[tuple[int, str], AlertReceipt] = {}
         self.ended_at: list[float] = []
         self.acts: list[AuditedAct] = []
@@ -203,9 +204,13 @@ class FakeStore:
         self._call("sample_states")
         return term == self.term
 
-    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
+    async def early_warnings(self, task_share: float, created_before: float) -> WarningFigures:
         self._call("early_warnings")
         return self.signs
+
+    async def late_leases(self, share: float) -> list[Instance]:
+        self._call("late_leases")
+        return self.late
 
     async def keep_warnings(
         self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]

@@ -47,7 +47,7 @@ async def test_late_tasks_of_a_workflow_are_one_alert_until_none_is_left(bench: 
         "deadline: order-0, order-1, order-2, order-3, order-4, …; see what they wait for"
     ]
     bench.store.signs = WarningFigures()
-    await passes(bench, supervisor, 58)
+    await passes(bench, supervisor, 48)
     assert len(open_alerts(bench)) == 1
     await passes(bench, supervisor, 4)
     assert open_alerts(bench) == []
@@ -59,7 +59,7 @@ async def test_late_tasks_of_a_workflow_are_one_alert_until_none_is_left(bench: 
 async def test_a_sign_that_comes_and_goes_is_one_alert(bench: Bench) -> None:
     supervisor = bench.supervisor(**OFF)
     for late in ([INSTANCE], [], [INSTANCE], []):
-        bench.store.signs = WarningFigures(late_leases=late)
+        bench.store.late = late
         await passes(bench, supervisor, 20)
     assert len(bench.store.alerts) == 1
     assert open_alerts(bench)[0].startswith(
@@ -104,7 +104,7 @@ async def test_a_waiting_task_is_old_if_it_stays_first(bench: Bench) -> None:
         bench.store.signs = WarningFigures(waiting=[WaitingTask("order", "1", f"order-{number}", long_ago)])
         await passes(bench, supervisor, 2)
     assert open_alerts(bench) == []
-    await passes(bench, supervisor, 20)
+    await passes(bench, supervisor, 30)
     (message,) = open_alerts(bench)
     assert message.startswith(
         "workflow order@1: expected its tasks to start within 1m, found order-19 waiting for longer"
@@ -137,13 +137,18 @@ async def test_a_standby_that_is_far_behind_is_an_alert(bench: Bench) -> None:
     assert message.startswith("standby one: expected at most 67,108,864 bytes behind the primary, found 73,400,320")
 
 
+async def test_an_idle_store_is_asked_for_leases_often_and_for_work_seldom(bench: Bench) -> None:
+    await passes(bench, bench.supervisor(**OFF), 60)
+    assert (bench.store.calls.count("late_leases"), bench.store.calls.count("early_warnings")) == (30, 6)
+
+
 async def test_what_is_switched_off_raises_nothing(bench: Bench) -> None:
     bench.store.signs = WarningFigures(heads=[QueueHead("agents.mail", 5)], newest_token=9)
     bench.store.attached = [Standby(name="one", state="streaming", sync="async", behind=2**40)]
-    supervisor = bench.supervisor(warn_queue_age="never", warn_standby_behind="never", **OFF)
+    supervisor = bench.supervisor(warn_queue_age="never", warn_standby_behind="never", warn_lease_at="never", **OFF)
     await passes(bench, supervisor, 700)
     assert open_alerts(bench) == []
-    assert "standbys" not in bench.store.calls
+    assert not {"standbys", "late_leases"} & set(bench.store.calls)
 
 
 async def test_a_new_leader_takes_over_the_open_alerts(bench: Bench) -> None:

@@ -32,6 +32,7 @@ async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
         "report_sinks",
         "schedulers",
         "resolve_alert",
+        "late_leases",
         "early_warnings",
         "standbys",
         "keep_warnings",

@@ -11,7 +11,7 @@ KINDS = ("task_late", "queue_old")
 
 
 async def signs(store: Store, created_before: float = 0.0) -> WarningFigures:
-    return await store.supervisor.early_warnings(0.8, 0.8, created_before)
+    return await store.supervisor.early_warnings(0.8, created_before)
 
 
 def warning(kind: str, details: bytes) -> Alert:
@@ -53,11 +53,11 @@ async def test_a_lease_is_late_after_a_share_of_it_unless_it_is_short(world: Wor
     await scheduler(store, "s2", lease=10.0)
     await scheduler(store, "s3", lease=4.0)
     world.clock.advance(8.5)
-    late = [instance.id for instance in (await signs(store)).late_leases]
+    late = [instance.id for instance in await store.supervisor.late_leases(0.8)]
     assert "s2" in late
     assert "s3" not in late
     await store.host.renew(["s2"], 10.0, {})
-    assert "s2" not in [instance.id for instance in (await signs(store)).late_leases]
+    assert "s2" not in [instance.id for instance in await store.supervisor.late_leases(0.8)]
 
 
 async def test_warnings_are_raised_once_and_resolved_when_they_are_gone(world: World, store: Store) -> None:

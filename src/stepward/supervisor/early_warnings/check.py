@@ -14,9 +14,9 @@ from stepward.supervisor.early_warnings import disk, words
 from stepward.supervisor.early_warnings.queue_ages import QueueAges
 
 LOOK_EVERY = 2.0
-"""Seconds between two checks of the store."""
+"""Seconds between two looks at leases, which are late for a moment only."""
 SLOW_LOOK_EVERY = 10.0
-"""Seconds between two checks of disks and standbys."""
+"""Seconds between two looks at everything else: each is several statements, and a Supervisor is mostly idle."""
 HOLD_SECONDS = 60.0
 """Seconds for which a sign must be gone before its alert is resolved: a value at its limit raises one alert."""
 NEVER_LATE = 2.0
@@ -59,28 +59,33 @@ class EarlyWarnings:
         if now < self._look_at:
             return
         self._look_at = now + LOOK_EVERY
-        for alert in [*await self._found(now), *await self._found_slowly(now)]:
+        for alert in await self._found(now):
             self._signs[alert.kind, alert.details] = SeenWarning(alert, now)
         self._signs = {key: sign for key, sign in self._signs.items() if now - sign.seen_at < HOLD_SECONDS}
         await self._keep(term)
 
     async def _found(self, now: float) -> list[Alert]:
-        """The signs in the rows of the store."""
-        settings, ages = self._settings, self._ages
-        task_share, lease_share = settings.warn_task_at or NEVER_LATE, settings.warn_lease_at or NEVER_LATE
-        limit = settings.warn_queue_age
-        signs = await self._store.early_warnings(task_share, lease_share, now - (limit or now))
-        found = [*words.late_tasks(signs.late_tasks, task_share), *words.late_leases(signs.late_leases, lease_share)]
+        """The signs that last for a moment, and those that cost nothing to see."""
+        share = self._settings.warn_lease_at
+        late = [] if share is None else await self._store.late_leases(share)
+        found = [*words.late_leases(late, share or NEVER_LATE), *words.missing_keys(self._locked())]
+        if now >= self._slow_look_at:
+            self._slow_look_at = now + SLOW_LOOK_EVERY
+            found += [*await self._of_work(now), *await self._of_servers()]
+        return found
+
+    async def _of_work(self, now: float) -> list[Alert]:
+        """The signs in tasks and queues."""
+        task_share, limit, ages = self._settings.warn_task_at or NEVER_LATE, self._settings.warn_queue_age, self._ages
+        signs = await self._store.early_warnings(task_share, now - (limit or now))
+        found = words.late_tasks(signs.late_tasks, task_share)
         if ages is not None and limit is not None:
             found += words.old_heads(ages.old_heads(signs, now), limit)
             found += words.old_tasks(ages.old_tasks(signs.waiting, now), limit)
-        return found + words.missing_keys(self._locked())
+        return found
 
-    async def _found_slowly(self, now: float) -> list[Alert]:
+    async def _of_servers(self) -> list[Alert]:
         """The signs of disks and standbys."""
-        if now < self._slow_look_at:
-            return []
-        self._slow_look_at = now + SLOW_LOOK_EVERY
         least, most = self._settings.warn_disk_free, self._settings.warn_standby_behind
         found = []
         if least is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
-from stepward.model.records import Alert
+from stepward.model.records import Alert, Instance
 from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
 
 
@@ -32,10 +32,13 @@ class AlertDeliveryStore(Protocol):
         """Have operators see these sinks, those of the leader, in place of those before; False if it leads no more."""
         ...
 
-    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
+    async def early_warnings(self, task_share: float, created_before: float) -> WarningFigures:
         """The tasks that have used ``task_share`` of the time until a deadline of a minute or more, the oldest messages
-        of queues, the tasks created before an instant that are claimed next, and the instances whose lease, of five
-        seconds or more, is used up to ``lease_share``."""
+        of queues, and the tasks created before an instant that are claimed next."""
+        ...
+
+    async def late_leases(self, share: float) -> list[Instance]:
+        """The live instances whose lease, of five seconds or more, is used up to ``share``."""
         ...
 
     async def keep_warnings(

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from stepward.model.records import Instance
-
 
 class LateTask(Struct, frozen=True):
     """A live task that has used a share of the time until its deadline."""
@@ -34,14 +32,13 @@ class WaitingTask(Struct, frozen=True):
 
 
 class WarningFigures(Struct, frozen=True, kw_only=True):
-    """What one look reads; each list is bounded."""
+    """What one look at tasks and queues reads; each list is bounded."""
 
     late_tasks: Sequence[LateTask] = ()
     heads: Sequence[QueueHead] = ()
     newest_token: int = 0
     """The token of the newest message in any queue; 0 if there is none."""
     waiting: Sequence[WaitingTask] = ()
-    late_leases: Sequence[Instance] = ()
 
 
 class KeptWarnings(Struct, frozen=True):

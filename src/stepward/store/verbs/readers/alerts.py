@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import astuple, replace
 
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
-from stepward.model.records import Alert
+from stepward.model.records import Alert, Instance
 from stepward.store import rows
 from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.store.rules import supervision
@@ -35,10 +35,13 @@ class AlertDeliveryVerbs(VerbPart):
         found = await self._transactions.read(ask.rows, "alerts.receipts", list(numbers))
         return [AlertReceipt(**dict(zip(AlertReceipt.__struct_fields__, row, strict=True))) for row in found]
 
-    async def early_warnings(self, task_share: float, lease_share: float, created_before: float) -> WarningFigures:
-        return await self._transactions.read_more(
-            _early_warnings, task_share, lease_share, created_before, self._clock.now()
-        )
+    async def early_warnings(self, task_share: float, created_before: float) -> WarningFigures:
+        return await self._transactions.read_more(_early_warnings, task_share, created_before, self._clock.now())
+
+    async def late_leases(self, share: float) -> list[Instance]:
+        now = self._clock.now()
+        late = await self._transactions.read(ask.rows, "alerts.late_leases", now, share, SHORTEST_LEASE_SECONDS)
+        return [rows.instance(row) for row in late]
 
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
         if receipts or progress:
@@ -61,17 +64,15 @@ async def keep_warnings(
 
 
 async def _early_warnings(
-    connection: VerbConnection, task_share: float, lease_share: float, created_before: float, now: float
+    connection: VerbConnection, task_share: float, created_before: float, now: float
 ) -> WarningFigures:
     late = await connection.rows("alerts.late_tasks", now, task_share, SHORTEST_DEADLINE_SECONDS, MOST_LATE_TASKS)
-    leases = await connection.rows("alerts.late_leases", now, lease_share, SHORTEST_LEASE_SECONDS)
     newest = await connection.row("alerts.newest_token")
     return WarningFigures(
         late_tasks=[LateTask(*row) for row in late],
         heads=[QueueHead(*row) for row in await connection.rows("alerts.heads")],
         newest_token=0 if newest is None else newest[0],
         waiting=[WaitingTask(*row) for row in await connection.rows("alerts.waiting", created_before)],
-        late_leases=[rows.instance(row) for row in leases],
     )
 
 
