@@ -11,7 +11,8 @@ from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
-from stepward.store.verbs.tasks import permits, status_events
+from stepward.store.verbs.flow import permits
+from stepward.store.verbs.tasks import status_events
 from stepward.store.verbs.tasks.histories import histories
 
 ROUND, UNSTARTED, MORE = -4, -2, -1

@@ -15,10 +15,11 @@ from stepward.model.schedule import Schedule
 from stepward.store.contract import Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import agents, journal, limits, recurring
+from stepward.store.verbs import agents, journal, recurring
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart
+from stepward.store.verbs.flow import limits
 from stepward.store.verbs.instances import leases
 from stepward.store.verbs.tasks import inbox
 

@@ -1,0 +1,1 @@
+"""Limits of Agents and workflows: slots, permits and rates."""
