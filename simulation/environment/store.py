@@ -18,7 +18,8 @@ from stepward.store.sqlite import SqliteStore
 
 READS = frozenset(
     {
-        *("load", "read_inbox", "next_wake", "due", "expired_steps", "expired_tasks", "undelivered_alerts"),
+        *("load", "read_inbox", "next_wake", "next_start"),
+        *("due", "expired_steps", "expired_tasks", "undelivered_alerts"),
         *("alert_receipts", "early_warnings"),
         *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "outlived_values"),
         *("outlived_streams", "outlived_updates", "unchanged", "live_value", "live_values", "stream_values", "streams"),

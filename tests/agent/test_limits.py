@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stepward.agent.protection.breaker import RetryBudget
-from stepward.agent.protection.rate_limit import RateLimit, TokenBucket
+from stepward.agent.protection.rate_limit import TokenBucket
+from stepward.model.limits.rate import RateLimit
 
 FOREVER = float("inf")
 

@@ -37,6 +37,7 @@ ROWS = {
     "flow_limit": "name",
     "agent_slot": "agent, instance",
     "task_permit": "task",
+    "rate_bucket": "name, key",
     "inbox": "number",
     "alert": "number",
     "audit": "number",

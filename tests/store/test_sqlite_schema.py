@@ -55,6 +55,7 @@ MAY_WALK = {
 SMALL = (
     "stepward_flow_limit",
     "stepward_task_permit",
+    "stepward_rate_bucket",
     "stepward_agent_slot",
     "stepward_alert_sink",
     "stepward_instance",

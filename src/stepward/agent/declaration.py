@@ -8,10 +8,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import MappingProxyType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
-from stepward.agent.protection.rate_limit import RateLimit
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.action import Action, current_caller
+from stepward.model.limits.rate import RateLimit
 from stepward.model.states import StepKind
 from stepward.payload import Signature
 from stepward.policies import CircuitBreaker, Retry

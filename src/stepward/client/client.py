@@ -264,7 +264,8 @@ class Client:
     ) -> None:
         """Set a limit in place of what code declares; it breaks off nothing that runs. Raises Refused, AgentNotFound.
 
-        ``name`` is ``agent:`` and the name of an Agent; None: no bound.
+        ``name`` is ``agent:`` and the name of an Agent, or ``workflow:`` and that of a workflow. ``rate`` is how many
+        tasks of a workflow may start within a time, such as ``"50/s"``. None: no bound.
         """
         await limits.set_limit(self._session, name, concurrency, rate, note)
 

@@ -11,8 +11,9 @@ from stepward.client.agents import check_known
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.durations import shown, text
-from stepward.errors import Refused
+from stepward.errors import DeclarationError, InvalidDuration, Refused
 from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
+from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotLease
 from stepward.model.records import Instance, Role
 
@@ -56,14 +57,18 @@ async def set_limit(
 ) -> None:
     """Set a limit in place of what is declared. Raises Refused, and AgentNotFound."""
     await _check_name(session, name)
-    if rate is not None:
-        raise Refused(f"limit {name}: expected concurrency alone, found a rate; an Agent declares its rate itself")
+    wanted = None if rate is None else _rate(name, rate)
     if concurrency is not None and not _is_count(concurrency):
         raise Refused(
             f"limit {name}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {shown(concurrency)}; "
             "suspend what is to start nothing"
         )
-    values = SetLimit(concurrency=concurrency, note=validation.note(note))
+    values = SetLimit(
+        concurrency=concurrency,
+        starts=None if wanted is None else wanted.calls,
+        seconds=None if wanted is None else wanted.per_seconds,
+        note=validation.note(note),
+    )
     await session.store.operators.set_limit(name, values, session.actor)
     session.hints.hint()
 
@@ -102,7 +107,7 @@ def _status(limit: FlowLimit, counts: tuple[int, int, int, int]) -> LimitStatus:
     return LimitStatus(
         name=limit.name,
         concurrency=limit.cap,
-        rate=None if limit.rate is None else rate_text(*limit.rate),
+        rate=None if limit.rate is None else rate_text(limit.rate.calls, limit.rate.per_seconds),
         per_key=limit.per_key,
         declared_concurrency=limit.declared_concurrency,
         declared_rate=None if declared[0] is None or declared[1] is None else rate_text(declared[0], declared[1]),
@@ -119,6 +124,15 @@ def _status(limit: FlowLimit, counts: tuple[int, int, int, int]) -> LimitStatus:
 def rate_text(starts: int, seconds: float) -> str:
     """A rate as it is written: ``50/1s``."""
     return f"{starts}/{text(seconds).replace(' ', '')}"
+
+
+def _rate(name: str, rate: str) -> RateLimit:
+    if name.startswith(AGENT):
+        raise Refused(f"limit {name}: expected concurrency alone, found a rate; an Agent declares its rate itself")
+    try:
+        return RateLimit.parse(rate, f"limit {name}: rate")
+    except (DeclarationError, InvalidDuration) as error:
+        raise Refused(str(error)) from None
 
 
 def _is_count(value: object) -> bool:

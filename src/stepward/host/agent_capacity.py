@@ -180,8 +180,7 @@ class AgentCapacity:
     def _give_limits(self, limits: Sequence[FlowLimit]) -> None:
         scheduler = self._scheduler()
         if scheduler is not None:
-            names = [limit.name for limit in limits if limit.cap is not None]
-            scheduler.set_limited(frozenset(name.removeprefix(WORKFLOW) for name in names if name.startswith(WORKFLOW)))
+            scheduler.set_limits([each for each in limits if each.name.startswith(WORKFLOW) and each.is_bounding])
 
     def _give_rooms(self) -> None:
         scheduler = self._scheduler()

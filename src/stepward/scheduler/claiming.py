@@ -46,6 +46,8 @@ class Claiming:
         self._is_over = False
         self.is_behind = False
         """Whether free tasks wait for room here: new ones wait behind them."""
+        self.has_rates = False
+        """Whether tasks may wait for the rate of their workflow: a claim may have begun such a wait."""
 
     async def look(self) -> None:
         """Checks whether there are free tasks."""
@@ -81,9 +83,9 @@ class Claiming:
         for history in histories:
             self._loader.admit(history, now)
         if len(histories) < limit:
-            self.free_at = None
-            self.is_behind = False
             # A task that is not served here stays free; the poll, not this turn, looks again.
+            self.free_at = await self._store.next_start() if self.has_rates else None
+            self.is_behind = False
 
     async def _overtake(self, now: float) -> None:
         """Let tasks that wait for room go for as many that deserve it more."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from stepward.errors import StoreUnavailable
-from stepward.model.limits.flow_limit import WORKFLOW
+from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
@@ -65,8 +65,14 @@ class Intake:
         """Whether free tasks are claimed."""
         self.is_hinted = True
         """Whether the store may hold something new."""
-        self.limited = frozenset(limit.name.removeprefix(WORKFLOW) for limit in context.registry.limits())
+        self.limited = frozenset[str]()
         """The workflows whose tasks need a permit, which they get when they are claimed."""
+        self.set_limits(context.registry.limits())
+
+    def set_limits(self, limits: Sequence[FlowLimit]) -> None:
+        """The limits of workflows that are in force."""
+        self.limited = frozenset(limit.name.removeprefix(WORKFLOW) for limit in limits)
+        self._claiming.has_rates = any(limit.rate is not None for limit in limits)
 
     def close(self) -> None:
         """Claim nothing more."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stepward.model.agents import AgentHealth
+from stepward.model.limits.flow_limit import FlowLimit
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
 from stepward.scheduler.admission.windows import Windows
@@ -79,9 +80,9 @@ class Scheduler:
         """How many requests of this Scheduler each Agent takes."""
         self._rooms.set(rooms)
 
-    def set_limited(self, workflows: frozenset[str]) -> None:
-        """The workflows whose tasks need a permit."""
-        self._intake.limited = workflows
+    def set_limits(self, limits: Sequence[FlowLimit]) -> None:
+        """The limits of workflows that are in force."""
+        self._intake.set_limits(limits)
 
     @property
     def is_opening(self) -> bool:

@@ -104,7 +104,7 @@ def workflow(
 
     ``undo`` says what undoing a task of several runs (``continue_as_new``) reaches: what this run has done, as those
     before it are settled, or what all have done. What it does not reach of runs before the last one is deleted.
-    ``limit`` bounds how many tasks of it are at work at once.
+    ``limit`` bounds how many tasks of it are at work at once, and how many start within a time.
 
     Give a changed workflow a new ``version`` when tasks of the old one are still under way.
     """

@@ -12,6 +12,7 @@ from stepward.model.limits.flow_limit import FlowLimit, workflow_limit
 from stepward.model.plan import to_json
 from stepward.model.records import WorkflowRecord
 from stepward.payload import encode
+from stepward.policies import Limit
 from stepward.workflow.definition import Workflow
 
 
@@ -51,11 +52,7 @@ class Registry:
     def limits(self) -> list[FlowLimit]:
         """The limits that workflows declare: that of its newest version counts."""
         return [
-            FlowLimit(
-                name=workflow_limit(name),
-                per_key=workflow.limit.per is not None,
-                declared_concurrency=workflow.limit.concurrency,
-            )
+            _declared(workflow_limit(name), workflow.limit)
             for name, workflow in self.newest.items()
             if workflow.limit is not None
         ]
@@ -65,6 +62,17 @@ class Registry:
         if known.get(key, action) is not action:
             raise DeclarationError(f"{action.kind} {key}: expected one declaration, found two; rename one")
         known[key] = action
+
+
+def _declared(name: str, limit: Limit) -> FlowLimit:
+    rate = limit.rate_limit
+    return FlowLimit(
+        name=name,
+        per_key=limit.per is not None,
+        declared_concurrency=limit.concurrency,
+        declared_starts=None if rate is None else rate.calls,
+        declared_seconds=None if rate is None else rate.per_seconds,
+    )
 
 
 def _name(found: object) -> str:

@@ -152,6 +152,46 @@ async def test_a_key_has_the_limit_of_its_workflow_for_itself(world: World) -> N
             Limit(**wrong)
 
 
+async def test_tasks_of_a_workflow_start_at_its_rate_over_all_processes(world: World) -> None:
+    service = Limited(None, seconds=0.1)
+    started = list[float]()
+
+    @workflow(limit=Limit(rate="4/s"))
+    async def order(what: str) -> str:
+        started.append(asyncio.get_running_loop().time())
+        return await service.do(what)
+
+    clients = [await world.start([order], [service.agent]) for _ in range(2)]
+    handles = [handle for client in clients for handle in await submitted(client, order, 10)]
+    for handle in handles:
+        await handle.result(timeout=200)
+    started.sort()
+    assert started[3] - started[0] < 0.5
+    assert all(later - first >= 0.9 for first, later in zip(started[4:], started[8:], strict=False))
+    assert started[-1] - started[0] == pytest.approx(4, abs=0.5)
+
+
+async def test_a_rate_is_set_and_shown_while_everything_runs(world: World) -> None:
+    service = Limited(None, seconds=0.1)
+
+    @workflow(limit=Limit(5, rate="1000/s", per="key"))
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    client = await world.start([order], [service.agent])
+    (found,) = await client.limits()
+    assert (found.concurrency, found.rate, found.declared_rate) == (5, "1000/1s", "1000/1s")
+    await client.set_limit("workflow:order", rate="1/h")
+    await asyncio.sleep(1)
+    handles = await submitted(client, order, 3)
+    await asyncio.sleep(10)
+    (found,) = await client.limits()
+    assert (found.concurrency, found.rate, found.waiting) == (None, "1/1h", 2)
+    await client.reset_limit("workflow:order")
+    for handle in handles:
+        await handle.result(timeout=60)
+
+
 async def test_names_and_numbers_that_no_limit_can_have_are_refused(world: World, service: Service) -> None:
     client = await world.start([orders(service)], [service.agent])
     with pytest.raises(AgentNotFound, match="expected one that was ever served"):
@@ -161,6 +201,7 @@ async def test_names_and_numbers_that_no_limit_can_have_are_refused(world: World
         ("agent:svc", 0, None),
         ("agent:svc", True, None),
         ("agent:svc", 3, "5/s"),
+        ("workflow:order", None, "fast"),
     ):
         with pytest.raises(Refused, match="limit"):
             await client.set_limit(name, concurrency, rate)

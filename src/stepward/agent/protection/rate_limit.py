@@ -2,31 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any
-
-from stepward.durations import Duration, seconds
-from stepward.errors import DeclarationError
-
-TEXT = re.compile(r"(\d+)/(.+)")
-UNIT = re.compile(r"[a-z]+")
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """At most ``calls`` calls per ``per_seconds``."""
-
-    calls: int
-    per_seconds: float
-
-    @classmethod
-    def parse(cls, value: Any, what: str) -> RateLimit:
-        """The rate of ``(50, "1s")`` or ``"50/s"``; raises DeclarationError."""
-        calls, per = _parts(value, what)
-        if not isinstance(calls, int) or calls < 1:
-            raise DeclarationError(f"{what}: expected 1 call or more, found {calls!r}")
-        return cls(calls, seconds(per, what))
+from stepward.model.limits.rate import RateLimit
 
 
 class TokenBucket:
@@ -78,13 +54,3 @@ class TokenBucket:
         refill = max(0.0, now - self._refilled_at) * self._per_second
         self._tokens = min(self._size, self._tokens + refill)
         self._refilled_at = now
-
-
-def _parts(value: Any, what: str) -> tuple[Any, Duration]:
-    if isinstance(value, tuple) and len(value) == 2:
-        return value
-    match = TEXT.fullmatch(value.replace(" ", "")) if isinstance(value, str) else None
-    if match is None:
-        raise DeclarationError(f"{what}: expected (calls, per) or text like '50/s', found {value!r}")
-    calls, per = match.groups()
-    return int(calls), f"1{per}" if UNIT.fullmatch(per) else per

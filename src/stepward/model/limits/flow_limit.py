@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from stepward.model.limits.rate import RateLimit
+
 AGENT, WORKFLOW = "agent:", "workflow:"
 """How the names of limits begin: of an Agent's calls, and of a workflow's tasks."""
 WAITS_FOR = "limit"
@@ -34,12 +36,17 @@ class FlowLimit(Struct, frozen=True, kw_only=True):
         return self.declared_concurrency if self.set_at is None else self.concurrency
 
     @property
-    def rate(self) -> tuple[int, float] | None:
-        """How many may start within so many seconds; None: any number."""
+    def rate(self) -> RateLimit | None:
+        """How many may start within a time; None: any number."""
         starts, seconds = self.starts, self.seconds
         if self.set_at is None:
             starts, seconds = self.declared_starts, self.declared_seconds
-        return None if starts is None or seconds is None else (starts, seconds)
+        return None if starts is None or seconds is None else RateLimit(starts, seconds)
+
+    @property
+    def is_bounding(self) -> bool:
+        """Whether it bounds anything now."""
+        return self.cap is not None or self.rate is not None
 
 
 class SetLimit(Struct, frozen=True, kw_only=True):

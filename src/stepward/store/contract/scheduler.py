@@ -51,6 +51,10 @@ class SchedulerStore(Protocol):
         """The instant at which the next task becomes claimable; in the past if one is claimable now."""
         ...
 
+    async def next_start(self) -> float | None:
+        """The instant at which the rate of a workflow lets a task start that waits for it; None if none waits."""
+        ...
+
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         """Applies a turn in one transaction; ``renew`` extends the instance's lease by so many seconds.
 

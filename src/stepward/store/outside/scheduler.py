@@ -68,6 +68,10 @@ class LargePayloadScheduler:
     async def next_wake(self) -> float | None:
         return self._inner.now() if self._claimed else await self._inner.next_wake()
 
+    async def next_start(self) -> float | None:
+        """As ``SchedulerStore.next_start``."""
+        return await self._inner.next_start()
+
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         """As ``SchedulerStore.commit``."""
         put = [await put_change(self._keeper, change) for change in changes]

@@ -10,8 +10,8 @@ from stepward.store.postgres.engine.columns import columns_of
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.readers.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
 from stepward.store.verbs.flow import permits
+from stepward.store.verbs.readers.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
 from stepward.store.verbs.tasks import status_events
 from stepward.store.verbs.tasks.histories import histories
 
@@ -22,8 +22,11 @@ ROUND, UNSTARTED, MORE = -4, -2, -1
 async def claim(connection: VerbConnection, wanted: ClaimRequest) -> tuple[list[History], Turns]:
     """The histories are read in the same transaction: tasks whose histories cannot be read are not claimed."""
     due = max(wanted.limit, WAKE_LIMIT)
-    if not await connection.rows("scheduler.open_claim", wanted.instance, wanted.now, due):
+    alive = await connection.row("scheduler.open_claim", wanted.instance, wanted.now, due)
+    if alive is None:
         raise fenced(wanted.instance)
+    if alive[1]:
+        await permits.let_go(connection, wanted.now)
     claimed: list[Task] = []
     more, looked = True, 0
     while more and len(claimed) < wanted.limit and looked < wanted.limit * MOST_LOOKED:

@@ -1,6 +1,7 @@
 -- name: open_claim
 -- Returns the instance if it is alive, and makes sleeping tasks pending whose time has come, so that they are claimed
--- by priority, fairness and age. What a task waited for stays, so that a wait that continues is reported once.
+-- by priority, fairness and age. What a task waited for stays, so that a wait that continues is reported once. The
+-- second column says whether tasks wait that the rate of their workflow lets start now.
 with alive as materialized (
     select id from {schema}.instance where id = $1 and alive for share),
 due as materialized (
@@ -10,7 +11,7 @@ woken as (
     update {schema}.task as t
     set state = case t.state when 'waiting' then 'pending' else t.state end, wake_at = null
     from due where t.uid = due.uid)
-select id from alive
+select id, exists (select 1 from {schema}.rate_bucket where due_at <= $2) from alive
 
 -- name: wake
 -- Makes sleeping tasks claimable whose time has come.
@@ -139,5 +140,7 @@ order by i.number
 select case
     when (select uid from {schema}.task where {claimable} order by workflow, version, priority desc limit 1)
         is not null then 0.0::float8
-    else (select wake_at from {schema}.task where {waking} order by wake_at limit 1)
+    else least(
+        (select wake_at from {schema}.task where {waking} order by wake_at limit 1),
+        (select due_at from {schema}.rate_bucket where due_at is not null order by due_at limit 1))
 end

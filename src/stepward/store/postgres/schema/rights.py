@@ -21,6 +21,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         **QUEUES,
         "flow_limit": "siud",
         "task_permit": "siud",
+        "rate_bucket": "siud",
         "meta": "si",
         "task": "siu",
         "step": "siud",

@@ -20,8 +20,8 @@ from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.verb_engine import driven
-from stepward.store.verbs.readers.scheduler import MOST_LOOKED, ClaimRequest
 from stepward.store.verbs.flow import permits
+from stepward.store.verbs.readers.scheduler import MOST_LOOKED, ClaimRequest
 from stepward.store.verbs.tasks import status_events
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)

@@ -34,6 +34,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbClock
 from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.flow import permits
 from stepward.store.verbs.readers.scheduler import (
     INBOX_LIMIT,
     NOTHING_MISSED,
@@ -95,6 +96,8 @@ def check_alive(connection: Connection, instance: str) -> None:
 def _claim(connection: Connection, wanted: ClaimRequest) -> tuple[list[History], Turns]:
     check_alive(connection, wanted.instance)
     connection.change(Q["wake"], (wanted.now, max(wanted.limit, WAKE_LIMIT)))
+    if connection.row(Q["has_due"], (wanted.now,)) is not None:
+        driven(connection, permits.let_go, wanted.now)
     claimed, last = claiming.claim(connection, wanted)
     return driven(connection, histories, claimed), last
 

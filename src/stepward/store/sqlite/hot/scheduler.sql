@@ -26,7 +26,12 @@ order by i.number limit ?3
 -- Returns 0 while a task is claimable, else the instant at which the next one becomes claimable.
 select case
     when exists (select 1 from stepward_task where {claimable}) then 0.0
-    else (select min(wake_at) from stepward_task where {waking})
+    else (
+        select min(at)
+        from (
+            select min(wake_at) as at from stepward_task where {waking}
+            union all
+            select min(due_at) from stepward_rate_bucket where due_at is not null))
 end
 
 -- name: wake
@@ -35,3 +40,7 @@ end
 update stepward_task
 set state = case state when 'waiting' then 'pending' else state end, wake_at = null
 where rowid in (select rowid from stepward_task where {waking} and wake_at <= ?1 order by wake_at limit ?2)
+
+-- name: has_due
+-- Returns a row if tasks wait that the rate of their workflow lets start now.
+select 1 from stepward_rate_bucket where due_at <= ?1 limit 1

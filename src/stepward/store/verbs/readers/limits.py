@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slots import SlotLease
-from stepward.store.verbs.flow import limits
 from stepward.store.verbs.engine import VerbPart
+from stepward.store.verbs.flow import limits
 
 
 class LimitVerbs(VerbPart):

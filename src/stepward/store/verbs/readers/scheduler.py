@@ -73,6 +73,11 @@ class SchedulerVerbs(VerbPart, ABC):
         wake: float | None = row[0] if row else None
         return wake
 
+    async def next_start(self) -> float | None:
+        row = await self._turns.read(ask.row, "permits.next_start")
+        start: float | None = row[0] if row else None
+        return start
+
     async def settle_misrouted(self, replies: Sequence[Reply]) -> None:
         await self._turns.write(misrouted_replies.settle, replies, self._clock.now())
         self._ring()
