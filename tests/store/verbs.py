@@ -186,7 +186,7 @@ async def break_agent(stream: Stream) -> Act:
 
 async def bound(stream: Stream) -> Act:
     """What instances do about the slots of an Agent, and an operator and the code about its limit."""
-    instance, choice, count = instance_of(stream), stream.chance.randrange(11), stream.chance.randrange(1, 6)
+    instance, choice, count = instance_of(stream), stream.chance.randrange(12), stream.chance.randrange(1, 6)
     claim = SlotClaim(
         agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 9, until=stream.now() + 20
     )
@@ -199,6 +199,7 @@ async def bound(stream: Stream) -> Act:
         lambda store, number: store.supervisor.release_slots(stream.term),
         lambda store, number: store.operators.set_limit("workflow:order", SetLimit(concurrency=3 * count), "ada"),
         lambda store, number: store.operators.reset_limit("workflow:order", "ada"),
+        lambda store, number: store.operators.set_limit("workflow:order", SetLimit(starts=count, seconds=9), "ada"),
     )
     if choice < len(acts):
         return acts[choice]
