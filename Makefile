@@ -104,6 +104,7 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 	@$(COMPILE) $(AS_TESTED) --group example --output-file requirements/example.txt
 	@$(COMPILE) --upgrade --group peers --output-file requirements/peers.txt
 	@$(COMPILE) --upgrade --group docs --output-file requirements/docs.txt
+	@$(COMPILE) --upgrade --group deploy --output-file requirements/deploy.txt
 
 release: .venv/ready.stamp ## build the packages of this version in dist, with bill of materials and checksums (KEY=… signs them with a key of ssh)
 	@$(RUN) -m deploy.release $(if $(KEY),$(call given,key,$(KEY)))
