@@ -12,6 +12,7 @@ from stepward.agent.declaration import Agent
 from stepward.agent.protection.breaker import BreakerState
 from stepward.errors import TransportError
 from stepward.model.agents import AgentStanding
+from stepward.model.limits.rate import RateLimit
 from stepward.model.messages.requests import Outcome, Request, request_queue
 from stepward.policies import CircuitBreaker, Retry
 from stepward.transport.contract import AgentMessage, Delivery
@@ -233,6 +234,34 @@ async def test_calls_that_wait_for_the_rate_wait_by_the_new_one_when_another_ins
     heed(world, CLOSED, instances=1)
     await asyncio.sleep(60)
     assert len(down.called_at) == 15
+
+
+async def test_a_rate_that_is_changed_holds_for_calls_that_wait_and_for_those_that_come(start: Start) -> None:
+    down = Down()
+    down.is_down = False
+    world = start(down.agent(rate="1/m"), standing=Board())
+    for number in range(30):
+        await world.ask("payments.charge", task=f"uid-{number}", **later())
+    await settle()
+    assert down.called_at == [0]
+    world.runner.set_rate(RateLimit(6, 60.0))
+    await asyncio.sleep(60.5)
+    assert down.called_at == pytest.approx([0, 10, 20, 30, 40, 50, 60], abs=0.1)
+    world.runner.set_rate(None)
+    await settle()
+    assert len(down.called_at) == 30
+
+
+async def test_a_rate_where_there_was_none_begins_without_a_burst_and_is_shared(start: Start) -> None:
+    down = Down()
+    down.is_down = False
+    world = start(down.agent(), standing=Board())
+    heed(world, CLOSED, instances=2)
+    world.runner.set_rate(RateLimit(12, 60.0))
+    for number in range(9):
+        await world.ask("payments.charge", task=f"uid-{number}", **later())
+    await asyncio.sleep(30.5)
+    assert down.called_at == pytest.approx([10, 20, 30], abs=0.1)
 
 
 async def test_who_waits_for_the_rate_no_more_gives_the_turn_to_the_next(start: Start) -> None:

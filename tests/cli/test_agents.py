@@ -129,6 +129,21 @@ def test_an_unknown_agent_is_one_error_line(served: Path, stepward: Stepward, ve
     assert "expected one that was ever served (payments, stock), found none such" in one_line(result)
 
 
+def test_a_number_and_a_rate_are_set_each_by_itself_and_reset_together(served: Path, stepward: Stepward) -> None:
+    name = "agent:payments"
+    assert stepward("limit", "set", name, "--concurrency", "5").stdout == f"limit {name}: 5 at once\n"
+    said = stepward("limit", "set", name, "--rate", "50/s", "--note", "the bank asked for it").stdout
+    assert said == f"limit {name}: 5 at once and 50/1s started\n"
+    (found,) = as_json(stepward, "limit")
+    assert (found["concurrency"], found["rate"], found["note"]) == (5, "50/1s", "the bank asked for it")
+    assert stepward("limit", "set", name, "--concurrency", "none").stdout == f"limit {name}: 50/1s started\n"
+    for wrong in ((), ("--concurrency", "many"), ("--concurrency", "-1")):
+        assert stepward("limit", "set", name, *wrong).exit_code == 2
+    assert "expected (calls, per) or text like '50/s'" in one_line(stepward("limit", "set", name, "--rate", "lots"))
+    assert stepward("limit", "reset", name).stdout == f"limit {name}: as declared\n"
+    assert as_json(stepward, "limit") == []
+
+
 def test_the_store_may_be_named_before_or_after_the_verb(served: Path, stepward: Stepward) -> None:
     url = f"sqlite:///{served}"
     assert stepward("agents", "--store", url, "suspend", "stock").exit_code == 0

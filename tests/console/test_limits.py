@@ -44,6 +44,24 @@ async def test_a_limit_is_set_and_reset_with_its_reason_in_the_audit(local: http
     assert b"the bank asked for it" in acts[1].details
 
 
+async def test_a_rate_is_set_beside_the_number_and_taken_away_by_itself(
+    local: httpx.AsyncClient, client: Client
+) -> None:
+    await until(client.agents, lambda found: any(agent.name == "payment" for agent in found))
+    form = limit_form(await page_of(local))
+    assert (await send(local, form, verb="set_limit", concurrency="5", rate="20/s")).status_code == 303
+    limit = await limit_of(client)
+    assert limit is not None and (limit.concurrency, limit.rate) == (5, "20/1s")
+    page = await page_of(local)
+    assert "At most <strong>20/1s</strong> calls started" in page and "the code declares no rate" in page
+    form = limit_form(page)
+    assert (form.get("concurrency"), form.get("rate")) == ("5", "20/1s")
+    assert (await send(local, form, verb="set_limit", rate="lots")).status_code == 422
+    assert (await send(local, form, verb="set_limit", rate="")).status_code == 303
+    limit = await limit_of(client)
+    assert limit is not None and (limit.concurrency, limit.rate) == (5, None)
+
+
 @pytest.mark.parametrize("number", ["", "0", "-1", "many", "1000000"])
 async def test_a_number_that_no_limit_can_have_is_refused(
     local: httpx.AsyncClient, client: Client, number: str

@@ -7,6 +7,7 @@ from typing import Any
 
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
+from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Instance, Role, Task, WorkflowRecord
@@ -186,20 +187,21 @@ async def break_agent(stream: Stream) -> Act:
 
 async def bound(stream: Stream) -> Act:
     """What instances do about the slots of an Agent, and an operator and the code about its limit."""
-    instance, choice, count = instance_of(stream), stream.chance.randrange(12), stream.chance.randrange(1, 6)
+    instance, choice, count = instance_of(stream), stream.chance.randrange(13), stream.chance.randrange(1, 6)
     claim = SlotClaim(
-        agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 9, until=stream.now() + 20
+        agent="order@1", wanted=count, most=count * (choice > 0), busy=choice // 10, until=stream.now() + 20
     )
     declared = FlowLimit(name="agent:order@1", declared_concurrency=count)
     acts: tuple[Act, ...] = (
         lambda store, number: store.operators.set_limit(declared.name, SetLimit(concurrency=count), "ada"),
+        lambda store, number: store.operators.set_limit(declared.name, SetLimit(rate=RateLimit(count, 1.0)), "ada"),
         lambda store, number: store.operators.reset_limit(declared.name, "ada"),
         lambda store, number: store.host.declare_limits([declared], []),
         lambda store, number: store.host.declare_limits([], [declared.name]),
         lambda store, number: store.supervisor.release_slots(stream.term),
         lambda store, number: store.operators.set_limit("workflow:order", SetLimit(concurrency=3 * count), "ada"),
         lambda store, number: store.operators.reset_limit("workflow:order", "ada"),
-        lambda store, number: store.operators.set_limit("workflow:order", SetLimit(starts=count, seconds=9), "ada"),
+        lambda store, number: store.operators.set_limit("workflow:order", SetLimit(rate=RateLimit(count, 9.0)), "ada"),
     )
     if choice < len(acts):
         return acts[choice]

@@ -16,6 +16,7 @@ from stepward.events import Observers
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.containment import contained, failure_of
 from stepward.model.failures import FailureConverter
+from stepward.model.limits.rate import RateLimit
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
@@ -139,6 +140,10 @@ class AgentRunner:
         self.slots_until = until if self.is_limited else float("inf")
         most = self.agent.concurrency
         self._calls.slots.resize(most if slots is None else min(most, slots))
+
+    def set_rate(self, rate: RateLimit | None) -> None:
+        """Start calls at most at this rate, over all instances together; None: there is no rate."""
+        self._calls.gate.set_rate(rate)
 
     async def run(self) -> None:
         """Take and perform requests until cancelled or drained."""

@@ -15,7 +15,8 @@ from stepward.client.agents import AgentStatus, statuses
 from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
-from stepward.client.limits import LimitStatus
+from stepward.client.limits import GivenRate, LimitStatus
+from stepward.client.live.values import UNSET, Unset
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession, Protection, session_at
 from stepward.client.submitting import validation
@@ -141,10 +142,7 @@ class Client:
         order: str = "newest",
         cursor: str | None = None,
     ) -> Page:
-        """A page of the tasks that fulfil the filter ``where`` and the keywords, the newest or the oldest first.
-
-        ``cursor`` is that of the page before. Raises InvalidFilter.
-        """
+        """A page of the tasks that the filter finds, after that of the ``cursor``. Raises InvalidFilter."""
         condition = condition_of(where, state, workflow, label, self._session.store.now())
         return await self._session.page(search_of(condition, order, cursor, limit))
 
@@ -204,10 +202,7 @@ class Client:
         return self.task(await schedules.trigger(self._session, schedule))
 
     async def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[TaskHandle]:
-        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once.
-
-        Raises ScheduleNotFound.
-        """
+        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once."""
         return [self.task(id) for id in await schedules.backfill(self._session, schedule, start, end)]
 
     async def pause_schedule(self, schedule: str) -> bool:
@@ -260,12 +255,12 @@ class Client:
         return await limits.limits(self._session)
 
     async def set_limit(
-        self, name: str, concurrency: int | None = None, rate: str | None = None, *, note: str | None = None
+        self, name: str, concurrency: int | Unset | None = UNSET, rate: GivenRate = UNSET, *, note: str | None = None
     ) -> None:
-        """Set a limit in place of what code declares; it breaks off nothing that runs. Raises Refused, AgentNotFound.
+        """Set the limit ``agent:NAME`` or ``workflow:NAME`` in place of what code declares, None for no bound.
 
-        ``name`` is ``agent:`` and the name of an Agent, or ``workflow:`` and that of a workflow. ``rate`` is how many
-        tasks of a workflow may start within a time, such as ``"50/s"``. None: no bound.
+        What is not given stays as it is in force. ``rate``: how many calls or tasks start within a time, ``"50/s"``.
+        Raises Refused, AgentNotFound, UnknownWorkflow.
         """
         await limits.set_limit(self._session, name, concurrency, rate, note)
 

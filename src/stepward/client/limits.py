@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from stepward.client.agents import check_known
+from stepward.client.live.values import Unset
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
-from stepward.durations import shown, text
+from stepward.durations import Duration, shown
 from stepward.errors import DeclarationError, InvalidDuration, Refused
 from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
 from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotLease
 from stepward.model.records import Instance, Role
+
+GivenRate = str | tuple[int, Duration] | Unset | None
+"""A rate as callers give it: ``"50/s"``, ``(50, "1s")``, None for no bound, UNSET to leave it as it is."""
 
 
 class LimitStatus(Struct, frozen=True, kw_only=True):
@@ -53,21 +58,14 @@ async def limits(session: ClientSession) -> list[LimitStatus]:
 
 
 async def set_limit(
-    session: ClientSession, name: str, concurrency: int | None, rate: str | None, note: str | None
+    session: ClientSession, name: str, concurrency: int | Unset | None, rate: GivenRate, note: str | None
 ) -> None:
-    """Set a limit in place of what is declared. Raises Refused, and AgentNotFound."""
+    """Set a limit in place of what is declared; what is not given stays as it is. Raises Refused, and AgentNotFound."""
     await _check_name(session, name)
-    wanted = None if rate is None else _rate(name, rate)
-    if concurrency is not None and not _is_count(concurrency):
-        raise Refused(
-            f"limit {name}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {shown(concurrency)}; "
-            "suspend what is to start nothing"
-        )
+    if isinstance(concurrency, Unset) and isinstance(rate, Unset):
+        raise Refused(f"limit {name}: expected concurrency or a rate, found neither; give one, None for no bound")
     values = SetLimit(
-        concurrency=concurrency,
-        starts=None if wanted is None else wanted.calls,
-        seconds=None if wanted is None else wanted.per_seconds,
-        note=validation.note(note),
+        concurrency=_checked_concurrency(name, concurrency), rate=_checked_rate(name, rate), note=validation.note(note)
     )
     await session.store.operators.set_limit(name, values, session.actor)
     session.hints.hint()
@@ -103,14 +101,13 @@ def statuses(
 
 def _status(limit: FlowLimit, counts: tuple[int, int, int, int]) -> LimitStatus:
     in_use, leased, waiting, lost = counts
-    declared = (limit.declared_starts, limit.declared_seconds)
     return LimitStatus(
         name=limit.name,
         concurrency=limit.cap,
-        rate=None if limit.rate is None else rate_text(limit.rate.calls, limit.rate.per_seconds),
+        rate=None if limit.rate is None else limit.rate.text,
         per_key=limit.per_key,
         declared_concurrency=limit.declared_concurrency,
-        declared_rate=None if declared[0] is None or declared[1] is None else rate_text(declared[0], declared[1]),
+        declared_rate=None if limit.declared_rate is None else limit.declared_rate.text,
         in_use=in_use,
         leased=leased,
         waiting=waiting,
@@ -121,14 +118,22 @@ def _status(limit: FlowLimit, counts: tuple[int, int, int, int]) -> LimitStatus:
     )
 
 
-def rate_text(starts: int, seconds: float) -> str:
-    """A rate as it is written: ``50/1s``."""
-    return f"{starts}/{text(seconds).replace(' ', '')}"
+def _checked_concurrency(name: str, concurrency: int | Unset | None) -> int | msgspec.UnsetType | None:
+    if isinstance(concurrency, Unset):
+        return msgspec.UNSET
+    if concurrency is not None and not _is_count(concurrency):
+        raise Refused(
+            f"limit {name}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {shown(concurrency)}; "
+            "suspend what is to start nothing"
+        )
+    return concurrency
 
 
-def _rate(name: str, rate: str) -> RateLimit:
-    if name.startswith(AGENT):
-        raise Refused(f"limit {name}: expected concurrency alone, found a rate; an Agent declares its rate itself")
+def _checked_rate(name: str, rate: GivenRate) -> RateLimit | msgspec.UnsetType | None:
+    if isinstance(rate, Unset):
+        return msgspec.UNSET
+    if rate is None:
+        return None
     try:
         return RateLimit.parse(rate, f"limit {name}: rate")
     except (DeclarationError, InvalidDuration) as error:

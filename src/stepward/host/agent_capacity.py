@@ -93,6 +93,7 @@ class AgentCapacity:
         limits = await self._parts.store.host.limits()
         if await self._slots.look(limits):
             self._report()
+        self._actors.set_rates(limits)
         self._give_limits(limits)
         self._give_rooms()
         for name in self._actors.names:

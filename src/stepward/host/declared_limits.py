@@ -11,11 +11,7 @@ from stepward.store.contract import HostStore
 async def declare_limits(host: HostStore, declared: Sequence[FlowLimit], served: Collection[str]) -> None:
     """Record the limits that are declared, and that the others of the names ``served`` are not; what an operator has
     set stays."""
-    known = {limit.name for limit in await host.limits() if _is_declared(limit)}
+    known = {limit.name for limit in await host.limits() if limit.is_declared}
     undeclared = known.intersection(served) - {limit.name for limit in declared}
     if declared or undeclared:
         await host.declare_limits(declared, sorted(undeclared))
-
-
-def _is_declared(limit: FlowLimit) -> bool:
-    return limit.declared_concurrency is not None or limit.declared_starts is not None

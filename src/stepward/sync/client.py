@@ -8,19 +8,13 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Unpack
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
-from stepward.client import (
-    AgentStatus,
-    Client,
-    LimitStatus,
-    Options,
-    Page,
-    Prepared,
-    session_of,
-)
+from stepward.client import UNSET, AgentStatus, Client, LimitStatus, Options, Page, Prepared, session_of
 from stepward.client.batches.batches import RATE
 from stepward.client.handle import R, handles
+from stepward.client.limits import GivenRate
+from stepward.client.live.values import Unset
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
@@ -80,16 +74,8 @@ class SyncClient:
     ) -> SyncTaskHandle[R]:
         """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
         client = self._open_client
-        options = Options(
-            id=id,
-            priority=priority,
-            complete_by=complete_by,
-            delay=delay,
-            reply_to=reply_to,
-            labels=labels,
-            attributes=attributes,
-            fairness_key=fairness_key,
-        )
+        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
         if is_borrowed(transaction):
             preparing = self._submissions.prepared(workflow, args, kwargs, options)
             return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
@@ -272,9 +258,9 @@ class SyncClient:
         return self._thread.call(self._open_client.limits())
 
     def set_limit(
-        self, name: str, concurrency: int | None = None, rate: str | None = None, *, note: str | None = None
+        self, name: str, concurrency: int | Unset | None = UNSET, rate: GivenRate = UNSET, *, note: str | None = None
     ) -> None:
-        """Set a limit in place of what code declares. Raises Refused, and AgentNotFound."""
+        """Set a limit in place of what code declares, None for no bound; what is not given stays as it is."""
         self._thread.call(self._open_client.set_limit(name, concurrency, rate, note=note))
 
     def reset_limit(self, name: str) -> bool:

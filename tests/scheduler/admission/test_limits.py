@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from stepward import Agent, Client, Limit, TaskHandle, workflow
+from stepward.client import UNSET
 from stepward.errors import AgentNotFound, DeclarationError, Refused, UnknownWorkflow
+from stepward.model.limits.rate import RateLimit
 from stepward.workflow.definition import Workflow
 from tests.scheduler.world import Service, World, until
 
@@ -98,6 +100,45 @@ async def test_an_agent_without_a_limit_gets_one_and_loses_it_again(world: World
     assert await client.limits() == []
 
 
+async def test_a_rate_that_is_set_holds_for_all_processes_together(world: World) -> None:
+    service = Limited(None, seconds=0.1)
+    order = orders(service)
+    client = await world.start([order], [service.agent], transport="store")
+    await world.start([order], [service.agent], transport="store")
+    await client.set_limit("agent:svc", rate="1/s", note="the bank asked for it")
+    await asyncio.sleep(4)
+    began = asyncio.get_running_loop().time()
+    for handle in await submitted(client, order, 13):
+        await handle.result(timeout=200)
+    assert 11 <= asyncio.get_running_loop().time() - began <= 14
+    (found,) = await client.limits()
+    assert (found.concurrency, found.rate, found.declared_rate) == (None, "1/1s", None)
+    await client.reset_limit("agent:svc")
+    await asyncio.sleep(1)
+    began = asyncio.get_running_loop().time()
+    for handle in await submitted(client, order, 13):
+        await handle.result(timeout=200)
+    assert asyncio.get_running_loop().time() - began < 2
+
+
+async def test_a_declared_rate_is_told_and_one_that_was_set_holds_from_the_start_of_a_process(world: World) -> None:
+    service = Limited(None, seconds=0.1)
+    service.agent.rate = RateLimit(100, 1.0)
+    order = orders(service)
+    app = world.app([order], [service.agent])
+    client = await world.client(app)
+    async with app.running():
+        assert [(limit.rate, limit.declared_rate) for limit in await client.limits()] == [("100/1s", "100/1s")]
+        await client.set_limit("agent:svc", 7, (2, "1s"))
+    async with app.running():
+        began = asyncio.get_running_loop().time()
+        for handle in await submitted(client, order, 12):
+            await handle.result(timeout=200)
+        assert 4 <= asyncio.get_running_loop().time() - began <= 7
+    (found,) = await client.limits()
+    assert (found.concurrency, found.rate, found.declared_rate) == (7, "2/1s", "100/1s")
+
+
 async def test_a_process_that_ends_gives_its_slots_to_the_others_at_once(world: World) -> None:
     service = Limited(4)
     order = orders(service)
@@ -186,7 +227,7 @@ async def test_a_rate_is_set_and_shown_while_everything_runs(world: World) -> No
     handles = await submitted(client, order, 3)
     await asyncio.sleep(10)
     (found,) = await client.limits()
-    assert (found.concurrency, found.rate, found.waiting) == (None, "1/1h", 2)
+    assert (found.concurrency, found.rate, found.waiting) == (5, "1/1h", 2)
     await client.reset_limit("workflow:order")
     for handle in handles:
         await handle.result(timeout=60)
@@ -200,7 +241,11 @@ async def test_names_and_numbers_that_no_limit_can_have_are_refused(world: World
         ("svc", 3, None),
         ("agent:svc", 0, None),
         ("agent:svc", True, None),
-        ("agent:svc", 3, "5/s"),
+        ("agent:svc", UNSET, UNSET),
+        ("agent:svc", 3, "5"),
+        ("agent:svc", 3, "0/s"),
+        ("agent:svc", 3, "9000000/s"),
+        ("agent:svc", 3, "5/20000d"),
         ("workflow:order", None, "fast"),
     ):
         with pytest.raises(Refused, match="limit"):

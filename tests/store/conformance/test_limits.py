@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
+from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotClaim, SlotLease
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store
@@ -59,8 +60,32 @@ async def test_a_limit_that_is_neither_declared_nor_set_is_gone(agents: Store) -
     assert await agents.host.limits() == []
 
 
+async def test_what_an_operator_does_not_name_stays_as_it_is_in_force(agents: Store) -> None:
+    ten, two = RateLimit(10, 1.0), RateLimit(2, 60.0)
+    declared = msgspec.structs.replace(PAY, declared_starts=10, declared_seconds=1.0)
+    await agents.host.declare_limits([declared], [])
+    await agents.operators.set_limit("agent:pay", SetLimit(concurrency=2), "ada")
+    (found,) = await agents.host.limits()
+    assert (found.cap, found.rate, found.declared_rate) == (2, ten, ten)
+    await agents.operators.set_limit("agent:pay", SetLimit(rate=two), "ada")
+    (found,) = await agents.host.limits()
+    assert (found.cap, found.rate, found.declared_rate) == (2, two, ten)
+    await agents.operators.set_limit("agent:pay", SetLimit(rate=None), "ada")
+    (found,) = await agents.host.limits()
+    assert (found.cap, found.rate) == (2, None)
+    acts = [msgspec.json.decode(act.details or b"") for act in await agents.operators.audits(None, 10)]
+    assert [{name: act[name] for name in act if name != "limit"} for act in acts] == [
+        {"rate": None},
+        {"rate": "2/1m"},
+        {"concurrency": 2},
+    ]
+    await agents.operators.reset_limit("agent:pay", "ada")
+    (found,) = await agents.host.limits()
+    assert (found.cap, found.rate) == (4, ten)
+
+
 async def test_a_limit_set_to_nothing_bounds_nothing(agents: Store) -> None:
-    await agents.operators.set_limit("agent:pay", SetLimit(), "ada")
+    await agents.operators.set_limit("agent:pay", SetLimit(concurrency=None), "ada")
     assert await agents.host.lease_slots("a1", [claim(agents)]) == {"pay": None}
     assert await slots(agents) == {}
 

@@ -133,7 +133,7 @@ async def test_a_limit_that_is_raised_or_removed_lets_waiting_tasks_go(world: Wo
     await claimed(world, limited)
     await limited.operators.set_limit(ORDERS, SetLimit(concurrency=3), "ada")
     assert await claimed(world, limited) == ["c"]
-    await limited.operators.set_limit(ORDERS, SetLimit(), "ada")
+    await limited.operators.set_limit(ORDERS, SetLimit(concurrency=None), "ada")
     assert await claimed(world, limited) == ["d", "e", "f"]
 
 

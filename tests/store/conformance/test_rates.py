@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
+from stepward.model.limits.rate import RateLimit
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive, Store
@@ -129,9 +130,9 @@ async def test_tasks_that_were_let_go_and_not_claimed_hold_up_none_for_long(worl
 async def test_a_rate_that_is_changed_counts_at_once(world: World, rated: Store) -> None:
     await submitted(world, rated, *"abcdefgh")
     await claimed(world, rated)
-    await rated.operators.set_limit(ORDERS, SetLimit(starts=4, seconds=4), "ada")
+    await rated.operators.set_limit(ORDERS, SetLimit(rate=RateLimit(4, 4.0)), "ada")
     assert await claimed(world, rated) == []
     assert await claimed(world, rated, 1.1) == ["c"]
     assert await claimed(world, rated, 1) == ["d"]
-    await rated.operators.set_limit(ORDERS, SetLimit(), "ada")
+    await rated.operators.set_limit(ORDERS, SetLimit(concurrency=None, rate=None), "ada")
     assert await claimed(world, rated) == ["e", "f", "g", "h"]

@@ -13,6 +13,7 @@ from stepward.agent.protection.shared_state import SharedState
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.agents import AgentStanding
+from stepward.model.limits.rate import RateLimit
 
 AGAIN = 1.0
 """Seconds until who may not find out, as another instance does, asks again."""
@@ -27,6 +28,8 @@ class Gate:
         self._observers = observers
         self._standing = standing
         self._breaker = Breaker(agent.breaker)
+        self._rate = agent.rate
+        self._instances = 1
         self._bucket = TokenBucket(agent.rate) if agent.rate is not None else None
         self._budget = RetryBudget()
         self._closed = asyncio.Event()
@@ -79,7 +82,7 @@ class Gate:
                     "past the complete-by; look at the service"
                 )
             await self.closes(wait)
-        return None if self._bucket is None else await self._rate(self._bucket, complete_by)
+        return await self._token(complete_by)
 
     async def closes(self, seconds: float) -> None:
         """Wait until the breaker is closed, at most so many seconds."""
@@ -121,14 +124,39 @@ class Gate:
                 self._bar()
 
     def share(self, instances: int) -> None:
-        """So many instances share the rate: who waits for a token waits by the new one."""
+        """So many instances share the rate: calls that wait for a token wait by the new part."""
+        self._instances = max(1, instances)
         if self._bucket is None or not self._bucket.is_divided(instances):
             return
-        waiting = [waiter for waiter in self._rated if not waiter.done()]
-        self._rated.clear()
+        waiting = self._recalled()
         self._bucket.divide(instances, self._now(), returned=len(waiting))
         for waiter in waiting:
             waiter.set_result(False)
+
+    def set_rate(self, rate: RateLimit | None) -> None:
+        """Bound the calls of all instances together by this rate from now on; None: by none.
+
+        Calls that wait for a token wait by the new rate. A rate where there was none begins without tokens.
+        """
+        if rate == self._rate:
+            return
+        self._rate = rate
+        waiting = self._recalled()
+        if rate is None:
+            self._bucket = None
+        elif self._bucket is None:
+            self._bucket = TokenBucket.empty(rate, self._instances, self._now())
+        else:
+            self._bucket.change_rate(rate, self._now(), returned=len(waiting))
+        self.is_open = self._bucket is None and self._closed.is_set()
+        for waiter in waiting:
+            waiter.set_result(False)
+
+    def _recalled(self) -> list[asyncio.Future[bool]]:
+        """The calls that wait for the time of their token, and do so no more."""
+        waiting = [waiter for waiter in self._rated if not waiter.done()]
+        self._rated.clear()
+        return waiting
 
     def _let_pass(self) -> None:
         self._closed.set()
@@ -155,16 +183,18 @@ class Gate:
             self._breaker.open(self._now() + AGAIN)
         return max(AGAIN, self.wait)
 
-    async def _rate(self, bucket: TokenBucket, complete_by: float) -> StepwardError | None:
-        while True:
+    async def _token(self, complete_by: float) -> StepwardError | None:
+        """Wait for a token of the bucket; an error if the complete-by would come first."""
+        while (bucket := self._bucket) is not None:
             wait = bucket.reserve(self._now(), complete_by)
             if wait is None:
                 return StepwardError(
                     f"Agent {self._agent.name!r}: expected a call within its rate before the complete-by, "
-                    "found too many calls waiting; raise rate or complete_by"
+                    "found too many calls waiting; raise the rate or complete_by"
                 )
             if not wait or await self._waited(bucket, wait):
                 return None
+        return None
 
     async def _waited(self, bucket: TokenBucket, seconds: float) -> bool:
         """Whether the token's time came; False if the rate was divided anew, and the token went back."""

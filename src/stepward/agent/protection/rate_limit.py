@@ -1,4 +1,4 @@
-"""How many calls a second an Agent may make, each of its instances a part: a token bucket, with times as arguments."""
+"""The token bucket of an Agent's instance, which bounds how many calls it starts a second; times are arguments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ class TokenBucket:
     Where several instances share the rate, each has an equal part of the bucket and of what refills it.
     """
 
-    def __init__(self, rate: RateLimit) -> None:
+    def __init__(self, rate: RateLimit, parts: int = 1) -> None:
         self._rate = rate
-        self._parts = 1
-        self._size = self._tokens = float(rate.calls)
+        self._parts = parts
+        self._size = self._tokens = rate.calls / parts
         self._refilled_at = float("-inf")
+
+    @classmethod
+    def empty(cls, rate: RateLimit, parts: int, now: float) -> TokenBucket:
+        """A bucket that begins without tokens, where calls were unbounded until ``now``."""
+        bucket = cls(rate, parts)
+        bucket._tokens, bucket._refilled_at = 0.0, now
+        return bucket
 
     def is_divided(self, parts: int) -> bool:
         """Whether it is to be divided anew, to be one of so many parts."""
@@ -26,6 +33,13 @@ class TokenBucket:
         self._refill(now)
         self._parts = parts
         self._size = self._rate.calls / parts
+        self._tokens = min(self._size, self._tokens + returned)
+
+    def change_rate(self, rate: RateLimit, now: float, *, returned: int) -> None:
+        """Refill at another rate from now on; ``returned`` tokens that were reserved are not used after all."""
+        self._refill(now)
+        self._rate = rate
+        self._size = rate.calls / self._parts
         self._tokens = min(self._size, self._tokens + returned)
 
     def ready(self, now: float) -> int:

@@ -38,7 +38,11 @@ async def agent_act(request: PageRequest, client: RequestClient, console: Shared
 async def _agent_act(client: Client, name: str, verb: str, form: SentForm) -> bool:
     """Carries out the act; False where there is nothing to do any more. Raises InvalidArguments for no number."""
     if verb == "set_limit":
-        await client.set_limit(agent_limit(name), form.number("concurrency"), note=form.optional("note"))
+        concurrency = form.number("concurrency") if form.text("concurrency").strip() else None
+        rate = form.text("rate").strip() or None
+        if concurrency is None and rate is None:
+            raise InvalidArguments("limit: expected a number of calls at once or a rate, found neither; fill in one")
+        await client.set_limit(agent_limit(name), concurrency, rate, note=form.optional("note"))
         return True
     if verb == "reset_limit":
         return await client.reset_limit(agent_limit(name))

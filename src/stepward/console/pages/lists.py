@@ -55,7 +55,9 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
 
 def agent_version(agent: AgentStatus, limit: LimitStatus | None) -> str:
     """The version of what a form on an Agent was decided on."""
-    return listed_version([agent.state, agent.suspended_at, limit and limit.concurrency, limit and limit.set_at])
+    return listed_version(
+        [agent.state, agent.suspended_at, limit and limit.concurrency, limit and limit.rate, limit and limit.set_at]
+    )
 
 
 @get("/alerts", permission=Permission.READ)

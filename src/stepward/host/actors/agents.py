@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.runner import AgentRunner
@@ -80,11 +81,22 @@ class AgentActors:
     async def declare_limits(self) -> None:
         """Record what the code declares of limits; what an operator has set stays."""
         declared = [
-            FlowLimit(name=agent_limit(agent.name), declared_concurrency=agent.max_in_flight)
+            FlowLimit(
+                name=agent_limit(agent.name),
+                declared_concurrency=agent.max_in_flight,
+                declared_starts=None if agent.rate is None else agent.rate.calls,
+                declared_seconds=None if agent.rate is None else agent.rate.per_seconds,
+            )
             for agent in self._served
-            if agent.max_in_flight is not None
+            if agent.max_in_flight is not None or agent.rate is not None
         ]
         await declare_limits(self._parts.store.host, declared, [agent_limit(name) for name in self.names])
+
+    def set_rates(self, limits: Sequence[FlowLimit]) -> None:
+        """Bound the calls of each Agent by the rate that an operator has set, else by the one that is declared here."""
+        rates = {limit.name: limit.rate for limit in limits if limit.set_at is not None}
+        for name, runner in self.runners.items():
+            runner.set_rate(rates.get(agent_limit(name), runner.agent.rate))
 
     async def drain(self, grace: float) -> None:
         """Take no more requests, and let running ones end."""

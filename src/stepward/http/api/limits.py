@@ -6,8 +6,9 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.params import Body, FromPath
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
+from stepward.client import UNSET as NOT_GIVEN
 from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import LimitResource, resource
@@ -16,12 +17,12 @@ from stepward.http.problems import HttpRefusal
 
 
 class SetLimitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limit that is to hold in place of what code declares; what is null has no bound."""
+    """The limit that is to hold in place of what code declares; null: no bound, left out: as it is in force."""
 
-    concurrency: int | None = None
+    concurrency: int | UnsetType | None = UNSET
     """How many may run at once, over all processes together."""
-    rate: str | None = None
-    """How many may start within a time, such as 50/s."""
+    rate: str | UnsetType | None = UNSET
+    """How many calls or tasks may start within a time, such as 50/s."""
     note: str | None = None
     """The reason, shown beside the limit."""
 
@@ -35,7 +36,9 @@ async def list_limits(client: RequestClient) -> list[LimitResource]:
 @post("/limits/{name:str}", permission=Permission.OPERATE, status_code=204)
 async def set_limit(client: RequestClient, name: FromPath[str], data: Annotated[SetLimitRequest, Body()]) -> None:
     """Set a limit in place of what code declares: it holds within a second, and breaks off nothing that runs."""
-    await client.unscoped.set_limit(name, data.concurrency, data.rate, note=data.note)
+    concurrency = NOT_GIVEN if isinstance(data.concurrency, UnsetType) else data.concurrency
+    rate = NOT_GIVEN if isinstance(data.rate, UnsetType) else data.rate
+    await client.unscoped.set_limit(name, concurrency, rate, note=data.note)
 
 
 @post("/limits/{name:str}/reset", permission=Permission.OPERATE, status_code=204)

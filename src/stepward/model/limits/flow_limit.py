@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from stepward.model.limits.rate import RateLimit
 
@@ -38,10 +38,17 @@ class FlowLimit(Struct, frozen=True, kw_only=True):
     @property
     def rate(self) -> RateLimit | None:
         """How many may start within a time; None: any number."""
-        starts, seconds = self.starts, self.seconds
-        if self.set_at is None:
-            starts, seconds = self.declared_starts, self.declared_seconds
-        return None if starts is None or seconds is None else RateLimit(starts, seconds)
+        return self.declared_rate if self.set_at is None else _rate(self.starts, self.seconds)
+
+    @property
+    def declared_rate(self) -> RateLimit | None:
+        """The rate that code declares."""
+        return _rate(self.declared_starts, self.declared_seconds)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether code declares any of it."""
+        return self.declared_concurrency is not None or self.declared_rate is not None
 
     @property
     def is_bounding(self) -> bool:
@@ -50,12 +57,23 @@ class FlowLimit(Struct, frozen=True, kw_only=True):
 
 
 class SetLimit(Struct, frozen=True, kw_only=True):
-    """What an operator sets in place of what is declared."""
+    """What an operator sets in place of what is declared; None: no bound, UNSET: as it is in force at that moment."""
 
-    concurrency: int | None = None
-    starts: int | None = None
-    seconds: float | None = None
+    concurrency: int | UnsetType | None = UNSET
+    rate: RateLimit | UnsetType | None = UNSET
     note: str | None = None
+
+    def upon(self, limit: FlowLimit | None) -> tuple[int | None, RateLimit | None]:
+        """The concurrency and the rate that are in force once this is set in place of ``limit``."""
+        concurrency, rate = (None, None) if limit is None else (limit.cap, limit.rate)
+        return (
+            concurrency if isinstance(self.concurrency, UnsetType) else self.concurrency,
+            rate if isinstance(self.rate, UnsetType) else self.rate,
+        )
+
+
+def _rate(calls: int | None, seconds: float | None) -> RateLimit | None:
+    return None if calls is None or seconds is None else RateLimit(calls, seconds)
 
 
 def workflow_limit(workflow: str) -> str:

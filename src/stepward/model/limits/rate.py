@@ -6,11 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from stepward import durations
 from stepward.durations import Duration, seconds, shown
 from stepward.errors import DeclarationError
 
 TEXT = re.compile(r"(\d{1,9})/(.+)")
 UNIT = re.compile(r"[a-z]+")
+MOST_CALLS = 1_000_000
+"""Most starts within the time of a rate."""
 GATHERED_SECONDS = 0.05
 """Seconds within which waiting starts are gathered: each look lets go what has come to be free meanwhile."""
 ROUNDING = 1e-6
@@ -29,9 +32,14 @@ class RateLimit:
     def parse(cls, value: Any, what: str) -> RateLimit:
         """The rate of ``(50, "1s")`` or ``"50/s"``; raises DeclarationError."""
         calls, per = _parts(value, what)
-        if not isinstance(calls, int) or isinstance(calls, bool) or calls < 1:
-            raise DeclarationError(f"{what}: expected 1 or more at a time, found {shown(calls)}")
+        if not isinstance(calls, int) or isinstance(calls, bool) or not 1 <= calls <= MOST_CALLS:
+            raise DeclarationError(f"{what}: expected 1 to {MOST_CALLS:,} at a time, found {shown(calls)}")
         return cls(calls, seconds(per, what))
+
+    @property
+    def text(self) -> str:
+        """The rate as it is written: ``50/1s``."""
+        return f"{self.calls}/{durations.text(self.per_seconds).replace(' ', '')}"
 
     @property
     def interval(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
@@ -37,15 +39,23 @@ def limit(context: click.Context, as_json: bool, store: str | None) -> None:
 
 @limit.command("set")
 @click.argument("name")
-@click.option("--concurrency", metavar="N", type=click.IntRange(1), help="How many may run at once; no bound without.")
-@click.option("--rate", metavar="N/TIME", help="How many may start within a time, such as 50/s; no bound without.")
+@click.option("--concurrency", metavar="N", help="How many may run at once, or `none`.")
+@click.option("--rate", metavar="N/TIME", help="How many may start within a time, such as 50/s, or `none`.")
 @click.option("--note", metavar="TEXT", help="The reason, shown beside the limit.")
 @with_client
-async def set_limit(client: Client, name: str, concurrency: int | None, rate: str | None, note: str | None) -> None:
-    """Set a limit in place of what code declares: `agent:payments --concurrency 20`, `workflow:fulfil …`."""
-    await client.set_limit(name, concurrency, rate, note=note)
-    said = [f"{concurrency:,} at once"] if concurrency is not None else []
-    said += [f"{rate} started"] if rate is not None else []
+async def set_limit(client: Client, name: str, concurrency: str | None, rate: str | None, note: str | None) -> None:
+    """Set a limit in place of what code declares: `agent:payments --concurrency 20 --rate 50/s`, `workflow:fulfil …`.
+
+    What is not given stays as it is in force.
+    """
+    if concurrency is None and rate is None:
+        raise click.UsageError("expected --concurrency or --rate, found neither; `none` stands for no bound")
+    given: dict[str, Any] = {} if concurrency is None else {"concurrency": _count(concurrency)}
+    given |= {} if rate is None else {"rate": None if rate == NONE else rate}
+    await client.set_limit(name, **given, note=note)
+    (found,) = [limit for limit in await client.limits() if limit.name == name]
+    said = [f"{found.concurrency:,} at once"] if found.concurrency is not None else []
+    said += [f"{found.rate} started"] if found.rate is not None else []
     click.echo(f"limit {name}: {' and '.join(said) or 'no bound'}")
 
 
@@ -57,6 +67,14 @@ async def reset(client: Client, name: str) -> None:
     if not await client.reset_limit(name):
         raise StepwardError(f"limit {name}: expected one that an operator has set, found none such")
     click.echo(f"limit {name}: as declared")
+
+
+def _count(text: str) -> int | None:
+    if text == NONE:
+        return None
+    if not text.isdecimal() or len(text) > 9:
+        raise click.UsageError(f"--concurrency: expected a number or `none`, found {text[:60]!r}")
+    return int(text)
 
 
 async def _list(client: Client, *, as_json: bool) -> None:

@@ -24,7 +24,7 @@ class LimitStore(Protocol):
         ...
 
     async def set_limit(self, name: str, values: SetLimit, actor: str) -> None:
-        """Sets a limit in place of what is declared."""
+        """Sets a limit in place of what is declared; what ``values`` does not name stays as it is in force."""
         ...
 
     async def reset_limit(self, name: str, actor: str) -> bool:

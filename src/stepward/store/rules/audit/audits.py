@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from stepward.model.credentials import Credential
 from stepward.model.limits.flow_limit import SetLimit
+from stepward.model.limits.rate import RateLimit
 from stepward.model.messages.requests import Reply
 from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
@@ -126,8 +127,9 @@ def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
 
 def limit_audit(actor: str, act: str, name: str, values: SetLimit) -> Audit:
     """What an operator did with a limit."""
-    said = msgspec.structs.asdict(values)
-    details = {"limit": name} | {field: value for field, value in said.items() if value is not None}
+    details = {"limit": name, "concurrency": values.concurrency, "note": values.note or msgspec.UNSET}
+    details["rate"] = values.rate.text if isinstance(values.rate, RateLimit) else values.rate
+    details = {field: value for field, value in details.items() if value is not msgspec.UNSET}
     return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
 
 

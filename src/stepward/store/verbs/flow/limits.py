@@ -40,10 +40,12 @@ async def declare(
 
 
 async def set_limit(connection: VerbConnection, name: str, values: SetLimit, actor: str, now: float) -> None:
-    """Sets a limit in place of what is declared."""
+    """Sets a limit in place of what is declared; what ``values`` does not name stays as it is in force."""
     note = None if values.note is None else without_nul(values.note)
-    rate = (values.starts, values.seconds)
-    await connection.change("limits.set", name, values.concurrency, *rate, now, without_nul(actor), note)
+    found = await connection.row("limits.locked", name)
+    concurrency, rate = values.upon(None if found is None else rows.flow_limit(found))
+    parts = (None, None) if rate is None else (rate.calls, rate.per_seconds)
+    await connection.change("limits.set", name, concurrency, *parts, now, without_nul(actor), note)
     await _wake(connection, name, now)
     await journal.write_audits(connection, [limit_audit(actor, "set", name, values)], now)
 
