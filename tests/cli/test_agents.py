@@ -91,6 +91,17 @@ def test_agents_are_listed_with_what_all_instances_say(served: Path, stepward: S
     assert set(told.partition(". ")[0].rstrip(".").split(", ")) >= AGENT - {"opened_at"}
 
 
+def test_the_error_rate_and_the_durations_of_attempts_are_those_of_the_newest_tasks(
+    store: Path, stepward: Stepward
+) -> None:
+    found = {stats["name"]: stats for stats in as_json(stepward, "agents", "stats")}
+    assert set(found["payments"]) == {"name", "attempts", "failed", "error_rate", "p50_seconds", "p95_seconds"}
+    assert found["payments"]["attempts"] >= found["payments"]["failed"] >= 1
+    shown = stepward("agents", "stats").stdout.splitlines()
+    assert shown[0].split() == ["AGENT", "ATTEMPTS", "FAILED", "ERROR", "RATE", "P50", "P95"]
+    assert any(line.startswith("payments") and "%" in line for line in shown)
+
+
 def test_instances_show_their_load_beside_their_agents(served: Path, stepward: Stepward) -> None:
     busy = AgentHealth(agent="payments", capacity=3, in_flight=2, stuck=1, breaker="half_open")
     act(lambda store: store.host.renew(["agent-b"], 3600, {"agent-b": Report(health=[busy])}))
@@ -116,19 +127,6 @@ def test_an_agent_is_suspended_and_resumed(served: Path, stepward: Stepward) -> 
     assert acts == [("resume", "payments"), ("suspend", "payments")]
 
 
-def test_an_open_breaker_is_shown_with_its_age(served: Path, stepward: Stepward) -> None:
-    act(lambda store: store.host.open_breaker("payments", "agent-a", 15))
-    assert as_json(stepward, "agents")[0]["state"] == "breaker open"
-    assert "breaker open 0s" in stepward("agents").stdout
-
-
-@pytest.mark.parametrize("verb", ["suspend", "resume"])
-def test_an_unknown_agent_is_one_error_line(served: Path, stepward: Stepward, verb: str) -> None:
-    result = stepward("agents", verb, "paymnets\x1b[1m")
-    assert result.exit_code == 1
-    assert "expected one that was ever served (payments, stock), found none such" in one_line(result)
-
-
 def test_a_number_and_a_rate_are_set_each_by_itself_and_reset_together(served: Path, stepward: Stepward) -> None:
     name = "agent:payments"
     assert stepward("limit", "set", name, "--concurrency", "5").stdout == f"limit {name}: 5 at once\n"
@@ -142,6 +140,19 @@ def test_a_number_and_a_rate_are_set_each_by_itself_and_reset_together(served: P
     assert "expected (calls, per) or text like '50/s'" in one_line(stepward("limit", "set", name, "--rate", "lots"))
     assert stepward("limit", "reset", name).stdout == f"limit {name}: as declared\n"
     assert as_json(stepward, "limit") == []
+
+
+def test_an_open_breaker_is_shown_with_its_age(served: Path, stepward: Stepward) -> None:
+    act(lambda store: store.host.open_breaker("payments", "agent-a", 15))
+    assert as_json(stepward, "agents")[0]["state"] == "breaker open"
+    assert "breaker open 0s" in stepward("agents").stdout
+
+
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+def test_an_unknown_agent_is_one_error_line(served: Path, stepward: Stepward, verb: str) -> None:
+    result = stepward("agents", verb, "paymnets\x1b[1m")
+    assert result.exit_code == 1
+    assert "expected one that was ever served (payments, stock), found none such" in one_line(result)
 
 
 def test_the_store_may_be_named_before_or_after_the_verb(served: Path, stepward: Stepward) -> None:

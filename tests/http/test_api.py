@@ -122,6 +122,29 @@ async def test_a_task_in_error_is_repaired_by_hand(client: Client, local: httpx.
     assert "mark_done" in whats
 
 
+async def test_the_stats_of_an_agent_tell_how_its_attempts_ended(client: Client, local: httpx.AsyncClient) -> None:
+    await client.submit(order, "bad", id="order-1")
+    await in_state(local, "order-1", "error")
+    await (await client.submit(order, "good", id="order-2")).result()
+    (found,) = (await local.get("/api/v1/agents/stats")).json()
+    assert (found["name"], found["attempts"], found["failed"], found["error_rate"]) == ("pay", 2, 1, 0.5)
+    assert 0 <= found["p50_seconds"] <= found["p95_seconds"]
+
+
+async def test_a_limits_rate_is_set_and_what_is_left_out_stays(client: Client, local: httpx.AsyncClient) -> None:
+    await until(client.agents, lambda found: any(agent.name == "pay" for agent in found))
+    for body in ({"concurrency": 5, "rate": "20/s", "note": "as agreed"}, {"concurrency": 4}):
+        assert (await local.post("/api/v1/limits/agent:pay", json=body)).status_code == 204
+    (found,) = (await local.get("/api/v1/limits")).json()
+    assert (found["concurrency"], found["rate"], found["declared_rate"]) == (4, "20/1s", None)
+    assert (await local.post("/api/v1/limits/agent:pay", json={"rate": None})).status_code == 204
+    assert (await local.get("/api/v1/limits")).json()[0]["rate"] is None
+    for body in ({}, {"rate": "lots"}, {"concurrency": 0}):
+        answer = await local.post("/api/v1/limits/agent:pay", json=body)
+        assert answer.status_code in (409, 422), answer.text
+        assert "limit agent:pay" in answer.json()["detail"]
+
+
 async def test_an_act_that_the_state_forbids_is_a_conflict_in_the_stores_words(
     client: Client, local: httpx.AsyncClient
 ) -> None:

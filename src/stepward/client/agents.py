@@ -8,14 +8,18 @@ from enum import StrEnum
 from msgspec import Struct
 
 from stepward.errors import AgentNotFound
-from stepward.model.agents import AgentStanding
+from stepward.model.agents import AgentStanding, AgentStats, agent_stats
 from stepward.model.records import Instance, Role
+from stepward.store.contract import OperatorStore
 
 APART_SECONDS = 1.0
 """Hosts whose clocks are kept by NTP differ by much less, and an answer takes a part of a second."""
 
 LATE_SECONDS = 10.0
 """Seconds, a lease by default, within which a Supervisor declares an instance dead whose lease is over."""
+
+STATS_SECONDS = 3600.0
+"""Seconds since their submission within which tasks count for the error rate and the durations of an Agent."""
 
 
 class AgentState(StrEnum):
@@ -73,6 +77,11 @@ def statuses(instances: Sequence[Instance], standings: Sequence[AgentStanding], 
     named |= {name for each in live for name in each.demand}
     named |= {name for name, standing in known.items() if standing.is_suspended}
     return [_status(known.get(name) or AgentStanding(name=name), live) for name in sorted(named)]
+
+
+async def stats(operators: OperatorStore) -> list[AgentStats]:
+    """How the attempts at each Agent ended, of the newest tasks of the last STATS_SECONDS."""
+    return agent_stats(await operators.attempts(operators.now() - STATS_SECONDS))
 
 
 def check_known(name: str, standings: Sequence[AgentStanding]) -> None:

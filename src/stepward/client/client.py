@@ -11,7 +11,7 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from stepward.client import agent_acts, limits, schedules
-from stepward.client.agents import AgentStatus, statuses
+from stepward.client.agents import AgentStatus, stats, statuses
 from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
@@ -25,6 +25,7 @@ from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.durations import Duration
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
+from stepward.model.agents import AgentStats
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
@@ -241,6 +242,10 @@ class Client:
         """The Agents that are served, or that steps wait for, by name."""
         operators = self._session.store.operators
         return statuses(await operators.instances(), await operators.standings(), operators.now())
+
+    async def agent_stats(self) -> list[AgentStats]:
+        """How attempts at each Agent ended and how long they took, in the newest 1,000 tasks of the last hour."""
+        return await stats(self._session.store.operators)
 
     async def suspend_agent(self, name: str, note: str | None = None) -> bool:
         """Ask nothing more of that Agent; what is under way ends. False if suspended already. Raises AgentNotFound."""

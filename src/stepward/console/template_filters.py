@@ -14,6 +14,7 @@ from stepward.model.records import Audit
 from stepward.payload import displayed
 from stepward.store.contract import MOST_COUNTED
 from stepward.views.actions.acts import NAMES
+from stepward.views.agents import percent
 from stepward.views.alerts import message_of
 from stepward.views.printable import clean
 from stepward.views.schedules import nominal
@@ -169,6 +170,7 @@ FILTERS: dict[str, Any] = {
     "message_of": message_of,
     "middle": middle,
     "nominal": nominal,
+    "percent": percent,
     "plural": plural,
     "pretty": pretty,
     "query": query,

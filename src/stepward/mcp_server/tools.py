@@ -38,6 +38,7 @@ READS = (
     ToolChoice(operation="list_batches"),
     ToolChoice(operation="show_batch"),
     ToolChoice(operation="list_agents", whole_store=True),
+    ToolChoice(operation="list_agent_stats", whole_store=True),
     ToolChoice(operation="list_instances", whole_store=True),
     ToolChoice(operation="list_limits", whole_store=True),
     ToolChoice(operation="list_letters", whole_store=True),

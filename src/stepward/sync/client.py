@@ -19,6 +19,7 @@ from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.errors import Refused
+from stepward.model.agents import AgentStats
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
@@ -244,6 +245,10 @@ class SyncClient:
     def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
         return self._thread.call(self._open_client.agents())
+
+    def agent_stats(self) -> list[AgentStats]:
+        """How attempts at each Agent ended and how long they took, in the newest 1,000 tasks of the last hour."""
+        return self._thread.call(self._open_client.agent_stats())
 
     def suspend_agent(self, name: str, note: str | None = None) -> bool:
         """Suspend that Agent; False if it is suspended already. Raises AgentNotFound."""

@@ -7,6 +7,13 @@ from stepward.client.agents import AgentState
 from stepward.views.times import span
 
 
+def percent(share: float) -> str:
+    """A share from 0 to 1 as people read it: ``0%``, ``0.4%``, ``12%``; more than nothing is never ``0%``."""
+    return (
+        "0%" if share == 0 else "<0.1%" if share < 0.001 else f"{100 * share:.1f}%" if share < 0.1 else f"{share:.0%}"
+    )
+
+
 def short_state_of(agent: AgentStatus, now: float) -> str:
     """The state of an Agent, and since when."""
     if agent.state is AgentState.SUSPENDED and agent.suspended_at is not None:

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+from stepward.model.agents import StepAttempts
 from stepward.model.records import Alert, Audit
-from stepward.model.states import TaskState
+from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change, Directive, Store
-from tests.store.conformance.world import World, claimed, end
+from tests.store.conformance.world import World, add_steps, claimed, end, finish, step
 
 
 async def counts(store: Store) -> dict[str, int]:
@@ -58,6 +59,27 @@ async def test_attempts_that_the_supervisor_decided_on_are_counted_by_bucket(wor
     assert [(flow.what, flow.count) for flow in await store.operators.flow(began - 1.0, 60.0)] == [("decided", 2)]
     world.clock.advance(600.0)
     assert await store.operators.flow(store.now() - 60.0, 60.0) == []
+
+
+async def test_attempts_at_agents_are_those_of_the_newest_tasks(world: World, store: Store) -> None:
+    began = store.now()
+    task = await claimed(world, store)
+    rows = [
+        step(task, "charge/1", started_at=began, attempt=2),
+        step(task, "pack/1", 2, kind=StepKind.LOCAL, agent=None, started_at=began),
+        step(task, "ship/1", 3, agent="post", state=StepState.NOT_STARTED, attempt=0),
+        step(task, "ship/2", 4, agent="post", started_at=began),
+    ]
+    await add_steps(store, task, *rows)
+    ended = [finish(rows[0], finished_at=began + 2.0)]
+    await store.scheduler.commit("s1", [Change(task=task.uid, finishes=ended)], None)
+    found = await store.operators.attempts(began - 1.0)
+    assert sorted(found, key=lambda each: each.agent) == [
+        StepAttempts("pay", StepState.COMPLETED, 2, began, began + 2.0, None),
+        StepAttempts("post", StepState.RUNNING, 1, began, None, None),
+    ]
+    world.clock.advance(60.0)
+    assert await store.operators.attempts(store.now()) == []
 
 
 async def test_samples_of_the_states_are_kept_in_order_and_thinned(world: World, store: Store) -> None:

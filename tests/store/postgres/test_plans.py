@@ -130,6 +130,7 @@ EXPECTED = {
         "stream_value_pkey",
         "update_request_pkey",
     },
+    "overview.attempts": {"task_pkey", "step_pkey"},
     "client.live_value": {"live_value_pkey"},
     "client.live_values": {"live_value_pkey"},
     "client.stream_values": {"stream_value_pkey"},

@@ -32,9 +32,11 @@ async def agents_page(request: PageRequest, client: RequestClient, console: Shar
         instance for instance in await client.unscoped.instances() if instance.alive and instance.role is Role.AGENT
     ]
     limits = {limit.name: limit for limit in await client.unscoped.limits()}
+    stats = {each.name: each for each in await client.unscoped.agent_stats()}
     rows = [
         {
             "agent": agent,
+            "stats": stats.get(agent.name),
             "limit": (limit := limits.get(agent_limit(agent.name))),
             "said": state_of(agent, now),
             "tone": agent_tone(agent),

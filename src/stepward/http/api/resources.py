@@ -176,6 +176,21 @@ class LimitResource(Struct, frozen=True, kw_only=True):
     note: str | None
 
 
+class AgentStatsResource(Struct, frozen=True, kw_only=True):
+    """How attempts at an Agent ended, in the newest 1,000 tasks of the last hour."""
+
+    name: str
+    attempts: int
+    """Attempts that ended."""
+    failed: int
+    """Those of them that ended with an error, or without an outcome."""
+    error_rate: float
+    """The share of attempts that failed, from 0 to 1."""
+    p50_seconds: float | None
+    """The median duration of the last attempts of steps that completed or failed."""
+    p95_seconds: float | None
+
+
 class AgentResource(Struct, frozen=True, kw_only=True):
     """The status of an Agent."""
 

@@ -33,6 +33,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     completions.complete_step,
     system.show_principal,
     system.list_agents,
+    system.list_agent_stats,
     system.suspend_agent,
     system.resume_agent,
     system.list_instances,

@@ -12,7 +12,7 @@ from stepward.client import Client
 from stepward.client.agents import AgentState
 from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
-from stepward.http.api.resources import AgentResource, InstanceResource, resource
+from stepward.http.api.resources import AgentResource, AgentStatsResource, InstanceResource, resource
 from stepward.http.dependencies import RequestClient, RequestPrincipal
 from stepward.http.problems import HttpRefusal
 
@@ -49,6 +49,12 @@ async def show_principal(principal: RequestPrincipal) -> PrincipalResource:
 async def list_agents(client: RequestClient) -> list[AgentResource]:
     """List the Agents that are served, or that steps wait for, by name."""
     return [resource(AgentResource, agent) for agent in await client.unscoped.agents()]
+
+
+@get("/agents/stats", permission=Permission.READ_ALL)
+async def list_agent_stats(client: RequestClient) -> list[AgentStatsResource]:
+    """List by Agent how attempts ended and how long they took, in the newest 1,000 tasks of the last hour."""
+    return [resource(AgentStatsResource, stats) for stats in await client.unscoped.agent_stats()]
 
 
 @post("/agents/{name:str}/suspend", permission=Permission.OPERATE, status_code=204)

@@ -11,8 +11,10 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agents import AgentState
+from stepward.durations import text
 from stepward.errors import StepwardError
-from stepward.views.agents import state_of
+from stepward.model.agents import AgentStats
+from stepward.views.agents import percent, state_of
 from stepward.views.times import span
 
 COLUMNS = (
@@ -26,6 +28,14 @@ COLUMNS = (
     Column(name="OLDEST WAIT", right=True, spare=True, drops=3),
     Column(name="HOSTS", least=10, drops=2),
 )
+STATS_COLUMNS = (
+    Column(name="AGENT", least=10, middle=True),
+    Column(name="ATTEMPTS", right=True),
+    Column(name="FAILED", right=True),
+    Column(name="ERROR RATE", right=True),
+    Column(name="P50", right=True),
+    Column(name="P95", right=True),
+)
 STYLES = {AgentState.OK: "green", AgentState.SUSPENDED: "yellow"}
 
 
@@ -34,7 +44,7 @@ STYLES = {AgentState.OK: "green", AgentState.SUSPENDED: "yellow"}
 @store_option
 @click.pass_context
 def agents(context: click.Context, as_json: bool, store: str | None) -> None:
-    """List Agents and their state; `suspend NAME`, `resume NAME`."""
+    """List Agents and their state; `suspend NAME`, `resume NAME`, `stats`."""
     if context.invoked_subcommand is None:
         run_with_client(store, _list, as_json=as_json)
 
@@ -62,6 +72,18 @@ async def resume(client: Client, name: str) -> None:
     click.echo(f"Agent {name}: resumed")
 
 
+@agents.command("stats", epilog=keys(AgentStats))
+@json_option
+@with_client
+async def show_stats(client: Client, as_json: bool) -> None:
+    """Show by Agent how attempts ended and how long they took, in the newest 1,000 tasks of the last hour."""
+    found = await client.agent_stats()
+    if as_json:
+        print_json([plain(each) for each in found])
+        return
+    print_table(STATS_COLUMNS, [_stats_row(each) for each in found], "No attempt at an Agent ended within the hour.")
+
+
 async def _list(client: Client, *, as_json: bool) -> None:
     found = await client.agents()
     if as_json:
@@ -82,4 +104,14 @@ def _row(agent: AgentStatus, now: float) -> list[Cell]:
         Cell(str(agent.asked), "dim"),
         Cell("" if agent.waiting_since is None else span(now - agent.waiting_since), "dim"),
         Cell(", ".join(agent.hosts), "dim"),
+    ]
+
+
+def _stats_row(found: AgentStats) -> list[Cell]:
+    return [
+        Cell(found.name),
+        Cell(f"{found.attempts:,}"),
+        Cell(f"{found.failed:,}", "red" if found.failed else "dim"),
+        Cell(percent(found.error_rate), "red" if found.failed else "dim"),
+        *[Cell("" if seconds is None else text(seconds)) for seconds in (found.p50_seconds, found.p95_seconds)],
     ]

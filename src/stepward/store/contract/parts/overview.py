@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.agents import StepAttempts
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 
@@ -14,6 +15,10 @@ MOST_IN_FLOW = 100_000
 """The newest tasks that were submitted, and that ended, among which ``flow`` counts."""
 MOST_IN_ERROR = 10_000
 """The newest tasks in error among which ``flow`` counts."""
+MOST_TASKS_TIMED = 1_000
+"""The newest tasks among whose steps ``attempts`` looks."""
+MOST_STEPS_TIMED = 5_000
+"""The steps of those tasks among which ``attempts`` looks."""
 MOST_SAMPLED = 100_000
 """The bound of a count in a sample."""
 MOST_COUNTED = 10_000
@@ -93,6 +98,11 @@ class OverviewStore(Protocol):
         Covers the newest MOST_IN_FLOW tasks that were submitted, as many that ended, the newest MOST_IN_ERROR in error,
         and the newest 5,000 acts of the audit.
         """
+        ...
+
+    async def attempts(self, since: float) -> list[StepAttempts]:
+        """The attempts at Agents of the newest MOST_TASKS_TIMED tasks submitted since an instant, among their first
+        MOST_STEPS_TIMED steps, those of the newest task first."""
         ...
 
     async def state_samples(self, since: float, seconds: float) -> list[StateSample]:

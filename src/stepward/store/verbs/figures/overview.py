@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from stepward.clock import MILLISECONDS, uuid7
-from stepward.model.states import TaskState
+from stepward.model.agents import StepAttempts
+from stepward.model.states import StepState, TaskState
 from stepward.store.contract.parts.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
     MOST_IN_FLOW,
+    MOST_STEPS_TIMED,
+    MOST_TASKS_TIMED,
     FlowCount,
     Overview,
     StateCount,
@@ -46,6 +49,13 @@ async def flow(connection: VerbConnection, since: float, seconds: float) -> list
     rows += await connection.rows("overview.failed", since, seconds, MOST_IN_ERROR)
     rows += await connection.rows("overview.decided", since, seconds, MOST_ACTS)
     return [FlowCount(int(bucket), str(what), int(count)) for bucket, what, count in rows]
+
+
+async def attempts(connection: VerbConnection, since: float) -> list[StepAttempts]:
+    """The attempts at Agents of the newest tasks submitted since an instant."""
+    first = uuid7(int(since * MILLISECONDS), 0)
+    found = await connection.rows("overview.attempts", first, MOST_TASKS_TIMED, MOST_STEPS_TIMED)
+    return [StepAttempts(agent, StepState(state), *more) for agent, state, *more in found]
 
 
 def _counted(state: TaskState, row: tuple[int, str | None] | None) -> StateCount:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.agents import AgentStanding
+from stepward.model.agents import AgentStanding, StepAttempts
 from stepward.model.credentials import Credential
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule
@@ -73,6 +73,9 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
         return await self._transactions.read_more(overview.flow, since, seconds)
+
+    async def attempts(self, since: float) -> list[StepAttempts]:
+        return await self._transactions.read_beside(overview.attempts, since)
 
     async def state_samples(self, since: float, seconds: float) -> list[StateSample]:
         return await self._transactions.read(state_samples.read, since, seconds, self._clock.now())

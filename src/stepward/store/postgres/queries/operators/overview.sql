@@ -40,6 +40,15 @@ select floor((finished_at - $1::float8) / $2::float8)::int as bucket, 'error', c
     order by created_at desc, uid desc limit $3) as newest
 where finished_at >= $1::float8 group by bucket
 
+-- name: attempts
+-- Returns the attempts at Agents of the newest tasks from a uid on, up to bounds of tasks and of their steps.
+select agent, state, attempt, started_at, finished_at, deferred_at from (
+    select s.agent, s.state, s.attempt, s.started_at, s.finished_at, s.deferred_at
+    from (select uid, run from {schema}.task where uid >= $1 order by uid desc limit $2) as q
+    cross join {schema}.step as s
+    where s.task = q.uid and s.run = q.run limit $3) as s
+where agent is not null and attempt > 0
+
 -- name: leader
 -- Returns the leading Supervisor.
 select instance, expires_at from {schema}.leadership
