@@ -248,6 +248,21 @@ def test_sinks_are_listed_and_only_those_are_tested(store: Path, stepward: Stepw
     assert "log" in stepward("alerts", "sinks").stdout
 
 
+def test_a_kind_of_alerts_is_silenced_until_a_time_and_told_again(store: Path, stepward: Stepward) -> None:
+    said = stepward("alerts", "silence", "task_error", "--until", "2h", "--workflow", "checkout", "--note", "we know")
+    assert said.stdout.startswith("alerts task_error of checkout: silent until 20")
+    (found,) = as_json(stepward, "alerts", "silences")
+    assert (found["kind"], found["workflow"], found["note"]) == ("task_error", "checkout", "we know")
+    assert RFC_3339.fullmatch(found["until"])
+    assert "task_error  checkout" in stepward("alerts", "silences", COLUMNS="120").stdout
+    told = stepward("alerts", "unsilence", "task_error", "--workflow", "checkout")
+    assert told.stdout == "alerts task_error of checkout: sinks are told again\n"
+    assert stepward("alerts", "silences").stdout == "No silences.\n"
+    assert "expected a silence, found none such" in one_line(stepward("alerts", "unsilence", "task_error"))
+    assert "at most 30 days" in one_line(stepward("alerts", "silence", "task_error", "--until", "31d"))
+    assert "expected one of an alert" in one_line(stepward("alerts", "silence", "Task Error", "--until", "1h"))
+
+
 def test_alerts_are_acknowledged(store: Path, stepward: Stepward) -> None:
     numbers = [str(alert["number"]) for alert in as_json(stepward, "alerts")]
     assert stepward("alerts", "acknowledge", *numbers).exit_code == 0

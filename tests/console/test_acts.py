@@ -109,6 +109,24 @@ async def test_an_alert_is_acknowledged(local: httpx.AsyncClient, client: Client
     assert (await send(local, form)).status_code == 409
 
 
+async def test_a_kind_of_alerts_is_silenced_for_a_time_and_told_again(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle
+) -> None:
+    form = next(each for each in forms_of(await page_of(local, "/alerts")) if each.action == "/alerts/silence")
+    assert (form.get("kind"), form.get("until")) == ("task_error", "2h")
+    answer = await send(local, form, verb="silence", workflow="fulfil", note="the bank knows")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/alerts?done=silence")
+    (found,) = await client.alert_sinks.silences()
+    assert (found.kind, found.workflow, found.set_by, found.note) == ("task_error", "fulfil", "local", "the bank knows")
+    page = await page_of(local, "/alerts")
+    assert "Silent now" in page and "the bank knows" in page
+    assert (await send(local, form, verb="silence", until="soon")).status_code == 422
+    form = next(each for each in forms_of(page) if ("verb", "unsilence") in each.buttons)
+    assert (await send(local, form, verb="unsilence")).status_code == 303
+    assert await client.alert_sinks.silences() == []
+    assert (await send(local, form, verb="unsilence")).status_code == 409
+
+
 async def test_a_sink_of_alerts_is_tested_with_a_button(local: httpx.AsyncClient, client: Client) -> None:
     async with asyncio.timeout(30):
         while "Where alerts go" not in (page := await page_of(local, "/alerts")):  # noqa: ASYNC110  the Supervisor reports nothing here

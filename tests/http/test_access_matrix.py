@@ -32,6 +32,8 @@ BODIES: dict[str, Any] = {
     "/api/v1/schedules": {"name": "n", "workflow": "greet", "arguments": ["Ada"], "every": "1h"},
     "/api/v1/schedules/{name:str}/backfill": {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:00:00Z"},
     "/api/v1/limits/{name:str}": {"concurrency": 5},
+    "/api/v1/alerts/silences": {"kind": "task_error", "until": "1h"},
+    "/api/v1/alerts/silences/end": {"kind": "task_error"},
     "/api/v1/dead-letters/put-back": {"numbers": [1]},
     "/api/v1/dead-letters/discard": {"numbers": [1]},
 }

@@ -122,6 +122,24 @@ async def test_a_task_in_error_is_repaired_by_hand(client: Client, local: httpx.
     assert "mark_done" in whats
 
 
+async def test_a_kind_of_alerts_is_silenced_until_a_time(local: httpx.AsyncClient) -> None:
+    silence = {"kind": "task_error", "workflow": "order", "until": "2h", "note": "we know"}
+    assert (await local.post("/api/v1/alerts/silences", json=silence)).status_code == 204
+    (found,) = (await local.get("/api/v1/alerts/silences")).json()
+    assert (found["kind"], found["workflow"], found["set_by"], found["note"]) == (
+        "task_error",
+        "order",
+        "local",
+        "we know",
+    )
+    for wrong in ({"until": "soon"}, {"until": "40d"}, {"until": "2000-01-01T00:00:00Z"}, {"kind": "Nothing such"}):
+        assert (await local.post("/api/v1/alerts/silences", json=silence | wrong)).status_code == 422
+    ended = {"kind": "task_error", "workflow": "order"}
+    assert (await local.post("/api/v1/alerts/silences/end", json=ended)).status_code == 204
+    assert (await local.post("/api/v1/alerts/silences/end", json=ended)).status_code == 409
+    assert (await local.get("/api/v1/alerts/silences")).json() == []
+
+
 async def test_the_stats_of_an_agent_tell_how_its_attempts_ended(client: Client, local: httpx.AsyncClient) -> None:
     await client.submit(order, "bad", id="order-1")
     await in_state(local, "order-1", "error")

@@ -58,6 +58,7 @@ SMALL = (
     "stepward_rate_bucket",
     "stepward_agent_slot",
     "stepward_alert_sink",
+    "stepward_alert_silence",
     "stepward_instance",
     "stepward_leadership",
     "json_each",

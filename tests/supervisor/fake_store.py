@@ -8,6 +8,7 @@ import msgspec
 
 from stepward.errors import StoreUnavailable
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Audit, InboxRow, Instance, Role, Step, Task
 from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
@@ -61,6 +62,7 @@ class FakeStore:
         self.sinks: list[ReportedSink] = []
         self.signs = WarningFigures()
         self.late: list[Instance] = []
+        self.silences: list[AlertSilence] = []
         self.receipts: dict[tuple[int, str], AlertReceipt] = {}
         self.ended_at: list[float] = []
         self.acts: list[AuditedAct] = []
@@ -187,6 +189,10 @@ class FakeStore:
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         self._call("alert_receipts")
         return [receipt for (number, _), receipt in self.receipts.items() if number in numbers]
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        self._call("alert_silences")
+        return self.silences
 
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
         self._call("record_receipts")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from stepward.model.alerts.alert_routing import AlertRoute
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert
 from stepward.settings.sink_settings import Severity
 from tests.supervisor.conftest import Bench, FakeSink, beside
@@ -172,3 +177,59 @@ async def test_alerts_behind_a_refused_one_wait_as_long_and_are_offered_before_i
     await supervisor.once()
     assert webhook.asked == [1, 2, 3, 1]
     assert bench.store.delivered() == [2, 3]
+
+
+def silence(until: float, kind: str = "task_error", **fields: Any) -> AlertSilence:
+    return AlertSilence(kind=kind, until=until, set_at=1000.0, **fields)
+
+
+async def test_sinks_are_told_nothing_of_a_silent_kind_until_the_silence_ends_by_itself(bench: Bench) -> None:
+    log = FakeSink("log")
+    bench.store.silences = [silence(1600.0)]
+    bench.store.told("task_error")
+    bench.store.told("in_doubt")
+    supervisor = bench.supervisor(log)
+    await supervisor.once()
+    assert (log.took, bench.store.delivered(), bench.store.next_tries[1]) == ([2], [2], 1600.0)
+    bench.store.time = 1600.0
+    await supervisor.once()
+    assert log.took == [2, 1]
+
+
+async def test_a_silence_of_a_workflow_leaves_alerts_of_others_to_the_sinks(bench: Bench) -> None:
+    log = FakeSink("log")
+    bench.store.silences = [silence(1600.0, workflow="fulfil")]
+    for workflow in ("fulfil", "greet", None):
+        number = bench.store.told("task_error")
+        bench.store.alerts[number] = msgspec.structs.replace(bench.store.alerts[number], workflow=workflow)
+    await bench.supervisor(log).once()
+    assert log.took == [2, 3]
+
+
+async def test_what_was_over_while_it_was_silent_is_told_to_no_sink(bench: Bench) -> None:
+    log = FakeSink("log")
+    bench.store.silences = [silence(1600.0)]
+    bench.store.told("task_error")
+    supervisor = bench.supervisor(log)
+    await supervisor.once()
+    bench.store.time = 1300.0
+    bench.store.resolve(1)
+    bench.store.alerts[1] = msgspec.structs.replace(bench.store.alerts[1], acknowledged_at=1300.0)
+    await supervisor.once()
+    bench.store.time = 1600.0
+    await supervisor.once()
+    assert (log.took, log.resolved, bench.store.delivered()) == ([], [], [1])
+
+
+async def test_the_end_of_an_alert_that_a_sink_has_waits_for_the_end_of_a_silence(bench: Bench) -> None:
+    log = FakeSink("log")
+    bench.store.told("task_error")
+    supervisor = bench.supervisor(log)
+    await supervisor.once()
+    bench.store.silences = [silence(1600.0)]
+    bench.store.resolve(1)
+    await supervisor.once()
+    assert (log.took, log.resolved) == ([1], [])
+    bench.store.time = 1600.0
+    await supervisor.once()
+    assert (log.took, log.resolved) == ([1], [1])

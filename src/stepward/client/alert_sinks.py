@@ -1,20 +1,29 @@
-"""``client.alert_sinks``: where alerts are delivered to, what each sink took, and tests of one."""
+"""``client.alert_sinks``: where alerts are delivered to, what each sink took, tests of one, and silences of all."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import datetime
 
 from stepward import durations
 from stepward.client.session import ClientSession
+from stepward.client.submitting import validation
 from stepward.durations import Duration
-from stepward.errors import SinkNotFound
+from stepward.errors import Refused, SinkNotFound
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.store.contract import Store
+from stepward.store.contract.parts.alerts import MOST_SILENCES
 
 LOOK_EVERY = 0.5
 """Seconds between two looks."""
 WAIT_SECONDS = 15.0
 """Most seconds of a wait for the leader: it delivers within a pass, a sink answers within ten."""
+
+MOST_SILENT_SECONDS = 30 * 86_400.0
+"""Most seconds of a silence."""
+KIND = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 class AlertSinks:
@@ -55,6 +64,43 @@ class AlertSinks:
                 "none that did; see `stepward check`"
             )
         return receipt
+
+    async def silences(self) -> list[AlertSilence]:
+        """The kinds of alerts of which the sinks are told nothing now, and until when."""
+        operators = self._session.store.operators
+        now = operators.now()
+        return [each for each in await operators.alert_silences() if each.lasted_at(now)]
+
+    async def silence(
+        self, kind: str, until: datetime | Duration, *, workflow: str | None = None, note: str | None = None
+    ) -> AlertSilence:
+        """Tell the sinks nothing of alerts of that kind until then, 30 days at most; of one workflow, or of all.
+
+        The alerts are raised and shown all the same. When it ends, sinks are told of those that are still open. A
+        silence of the same kind and workflow is replaced. Raises Refused.
+        """
+        operators = self._session.store.operators
+        now = operators.now()
+        at = validation.deadline(until, None, now, "until") or now
+        if at - now > MOST_SILENT_SECONDS:
+            raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
+        found = AlertSilence(
+            kind=_kind(kind), workflow=validation.wanted_workflow(workflow), until=at, note=validation.note(note)
+        )
+        if not await operators.silence(found, self._session.actor):
+            raise Refused(f"silence: expected fewer than {MOST_SILENCES}, found as many; end some first")
+        return found
+
+    async def unsilence(self, kind: str, workflow: str | None = None) -> bool:
+        """End a silence: the sinks are told of what is still open; False if there is none."""
+        workflow = validation.wanted_workflow(workflow)
+        return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
+
+
+def _kind(kind: str) -> str:
+    if not isinstance(kind, str) or not KIND.fullmatch(kind):
+        raise Refused(f"kind: expected one of an alert, such as task_error, found {durations.shown(kind)}; name one")
+    return kind
 
 
 async def answer_to_test(store: Store, number: int, seconds: float) -> AlertReceipt | None:

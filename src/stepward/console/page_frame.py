@@ -65,6 +65,8 @@ DONE = {
     "stop_batch": "Stopped for good; what was asked stays asked.",
     "pace_batch": "The rate is changed.",
     "acknowledge": "Acknowledged.",
+    "silence": "Silent: sinks are told nothing of these alerts until then, and of what is open then.",
+    "unsilence": "The silence is over: sinks are told of what is still open.",
     "test_sink": "The leading Supervisor sends the test; the row of the sink shows its answer.",
     "suspend_agent": "Suspended: what is under way ends by itself, and steps wait with no failure counted.",
     "resume_agent": "Resumed: the Agent is asked again, a little more each moment.",

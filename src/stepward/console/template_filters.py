@@ -24,7 +24,7 @@ from stepward.views.times import span as span_of
 
 LONGEST_PAYLOAD = 20_000
 """Most characters of a payload that a page shows; the API returns it whole."""
-INSTANTS = frozenset({"at", "deadline", "ended_before", "expires_at", "omitted_before"})
+INSTANTS = frozenset({"at", "deadline", "ended_before", "expires_at", "omitted_before", "until"})
 """Details of an act that are instants."""
 UNKNOWN = Look("?", Tone.QUIET)
 

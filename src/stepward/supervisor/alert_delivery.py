@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
 from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for, owed
+from stepward.model.alerts.silences import is_over_unheard, silent_until
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
@@ -38,6 +39,8 @@ class AlertDelivery:
         self._store = store
         self._sinks = list(sinks)
         self._observers = observers
+        self._unheard: set[int] = set()
+        """The alerts of this run that were over while they were silent."""
 
     async def run(self) -> tuple[int, int]:
         """Offer due alerts, at most 100; how many were delivered and how many refused.
@@ -47,16 +50,36 @@ class AlertDelivery:
         if not self._sinks:
             return 0, 0
         alerts = await self._store.undelivered_alerts(AT_ONCE)
+        alerts, silent = await self._told_and_silent(alerts)
         found = await self._store.alert_receipts([alert.number for alert in alerts])
         known = {(receipt.number, receipt.sink): receipt for receipt in found}
         offered = await asyncio.gather(*(self._offer(sink, alerts, known) for sink in self._sinks))
         changed = {(each.number, each.sink): each for receipts in offered for each in receipts}
         tried = {each.number for each in changed.values() if _was_asked(each, known)}
         progress = [self._progress(alert, known | changed, tried) for alert in alerts]
-        await self._store.record_receipts(list(changed.values()), progress)
+        await self._store.record_receipts(list(changed.values()), progress + silent)
         self._report(alerts, progress)
         refused = tried & {each.number for each in changed.values() if each.error is not None}
         return sum(each.next_try is None for each in progress), len(refused)
+
+    async def _told_and_silent(self, alerts: Sequence[Alert]) -> tuple[list[Alert], list[AlertProgress]]:
+        """The alerts that sinks are told of now, and until when the others wait."""
+        silences = await self._store.alert_silences() if alerts else []
+        now, told, silent = self._store.now(), list[Alert](), list[AlertProgress]()
+        for alert in alerts:
+            until = silent_until(alert, silences, now)
+            if until is None:
+                told.append(alert)
+            else:
+                progress = AlertProgress(
+                    number=alert.number, resolved_at=alert.resolved_at, tried=False, next_try=until
+                )
+                silent.append(progress)
+        self._unheard = {alert.number for alert in told if is_over_unheard(alert, silences)}
+        return told, silent
+
+    def _owed(self, receipt: AlertReceipt, alert: Alert) -> AlertNews | None:
+        return owed(receipt, alert, unheard=alert.number in self._unheard)
 
     async def _offer(self, sink: AlertSink, alerts: Sequence[Alert], known: Receipts) -> list[AlertReceipt]:
         """Offer what is due, what was never refused first, up to the first refusal: an unavailable sink is called once
@@ -66,7 +89,7 @@ class AlertDelivery:
             (alert, receipt)
             for alert in alerts
             if is_for(alert, sink.name, sink.route)
-            and owed(receipt := _receipt(known, alert, sink), alert) is not None
+            and self._owed(receipt := _receipt(known, alert, sink), alert) is not None
             and receipt.next_try <= now
         ]
         due.sort(key=lambda pair: (pair[1].tries, pair[0].number))
@@ -80,7 +103,7 @@ class AlertDelivery:
 
     async def _sent(self, sink: AlertSink, alert: Alert, receipt: AlertReceipt) -> AlertReceipt:
         """The receipt after the sink took all that it is owed of the alert, or refused."""
-        while (news := owed(receipt, alert)) is not None:
+        while (news := self._owed(receipt, alert)) is not None:
             try:
                 await sink.deliver(alert, news)
             except BaseException as caught:
@@ -114,7 +137,7 @@ class AlertDelivery:
     def _progress(self, alert: Alert, receipts: Receipts, tried: Collection[int]) -> AlertProgress:
         """When the alert is due again: once the first of the sinks that are owed something is."""
         receipt_of = [_receipt(receipts, alert, sink) for sink in self._sinks if is_for(alert, sink.name, sink.route)]
-        tries = [receipt.next_try for receipt in receipt_of if owed(receipt, alert) is not None]
+        tries = [receipt.next_try for receipt in receipt_of if self._owed(receipt, alert) is not None]
         return AlertProgress(
             number=alert.number,
             resolved_at=alert.resolved_at,

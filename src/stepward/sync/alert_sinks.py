@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from stepward.client import AlertSinks
 from stepward.durations import Duration
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.runtime.loop_thread import LoopThread
 
 
@@ -30,3 +33,17 @@ class SyncAlertSinks:
     def test(self, sink: str, *, timeout: Duration = 15.0) -> AlertReceipt:
         """Send a test to one sink, and wait for its receipt. Raises SinkNotFound, TimeoutError."""
         return self._thread.call(self._inner.test(sink, timeout=timeout))
+
+    def silences(self) -> list[AlertSilence]:
+        """The kinds of alerts of which the sinks are told nothing now, and until when."""
+        return self._thread.call(self._inner.silences())
+
+    def silence(
+        self, kind: str, until: datetime | Duration, *, workflow: str | None = None, note: str | None = None
+    ) -> AlertSilence:
+        """Tell the sinks nothing of alerts of that kind until then; of one workflow, or of all. Raises Refused."""
+        return self._thread.call(self._inner.silence(kind, until, workflow=workflow, note=note))
+
+    def unsilence(self, kind: str, workflow: str | None = None) -> bool:
+        """End a silence; False if there is none."""
+        return self._thread.call(self._inner.unsilence(kind, workflow))

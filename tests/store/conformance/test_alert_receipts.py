@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertProgress, AlertReceipt, ReportedSink, is_for
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Instance, Role
 from stepward.model.states import TaskState
 from stepward.settings.sink_settings import Severity
 from stepward.store.contract import Change, Directive, OldRecords, Store
+from stepward.store.contract.parts.alerts import MOST_SILENCES
 from tests.store.conformance.world import World, claimed, move
 
 DETAILS = b'{"queue":"agents.mail"}'
@@ -33,6 +37,50 @@ async def test_what_a_sink_took_stands_whatever_is_recorded_later(world: World, 
     log, ops = await store.supervisor.alert_receipts([alert.number, 99])
     assert (log.raised_at, log.error, ops.tries, ops.error) == (took.raised_at, "late", 3, "down\ufffd")
     assert await store.supervisor.undelivered_alerts(9) == []
+
+
+async def test_a_silence_is_set_replaced_and_ended_in_the_audit(world: World, store: Store) -> None:
+    began = store.now()
+    first = AlertSilence(kind="task_error", until=began + 600, note="the bank\0knows")
+    assert await store.operators.silence(first, "ada")
+    assert await store.operators.silence(replace(first, workflow="order", until=began + 60, note=None), "ada")
+    assert await store.operators.silence(replace(first, until=began + 1200), "bob")
+    every, of_order = await store.supervisor.alert_silences()
+    assert (every.until, every.set_by, every.note) == (began + 1200, "bob", "the bank\N{REPLACEMENT CHARACTER}knows")
+    assert (of_order.workflow, of_order.until, of_order.set_at, of_order.note) == ("order", began + 60, began, None)
+    assert await store.operators.unsilence("task_error", "order", "eve")
+    assert not await store.operators.unsilence("task_error", "order", "eve")
+    assert not await store.operators.unsilence("in_doubt", None, "eve")
+    found = {each.workflow: each.until for each in await store.operators.alert_silences()}
+    assert found == {None: began + 1200, "order": began}
+    acts = [(act.act, act.actor) for act in await store.operators.audits(None, 9)]
+    assert acts == [("unsilence", "eve"), ("silence", "bob"), ("silence", "ada"), ("silence", "ada")]
+    world.clock.advance(2 * 86_400.0)
+    assert await store.operators.silence(replace(first, kind="in_doubt", until=store.now() + 1), "ada")
+    assert [each.kind for each in await store.operators.alert_silences()] == ["in_doubt"]
+
+
+async def test_alerts_that_a_silence_holds_are_due_once_it_ends_or_changes(world: World, store: Store) -> None:
+    alert = await refused_queue(store)
+    for ends in (True, False):
+        silence = AlertSilence(kind="queue_refused", until=store.now() + 600)
+        await store.operators.silence(silence, "ada")
+        held = AlertProgress(number=alert.number, resolved_at=None, tried=False, next_try=silence.until)
+        await store.supervisor.record_receipts([], [held])
+        assert await store.supervisor.undelivered_alerts(9) == []
+        if ends:
+            await store.operators.unsilence("queue_refused", None, "ada")
+        else:
+            await store.operators.silence(replace(silence, until=store.now() + 1), "ada")
+        assert [each.number for each in await store.supervisor.undelivered_alerts(9)] == [alert.number]
+
+
+async def test_there_are_only_so_many_silences(world: World, store: Store) -> None:
+    silence = AlertSilence(kind="task_error", until=store.now() + 600)
+    for number in range(MOST_SILENCES):
+        assert await store.operators.silence(replace(silence, workflow=f"w{number}"), "ada")
+    assert not await store.operators.silence(silence, "ada")
+    assert await store.operators.silence(replace(silence, workflow="w1"), "ada")
 
 
 async def test_an_alert_that_is_resolved_is_due_again(world: World, store: Store) -> None:

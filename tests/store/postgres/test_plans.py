@@ -29,6 +29,7 @@ SMALL = {
     "schedule",
     "alert",
     "alert_sink",
+    "alert_silence",
     "state_sample",
     "flow",
     "flow_limit",

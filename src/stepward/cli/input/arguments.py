@@ -56,15 +56,15 @@ def token(text: str) -> str:
         raise Refused(f"TOKEN: expected a readable file after @, found {found[:100]}; look at its path") from None
 
 
-def instant_or_duration(text: str | None) -> datetime | Duration | None:
-    """A complete-by: an instant (``2030-01-31T12:00:00Z``) or a duration from now (``15m``)."""
+def instant_or_duration(text: str | None, what: str = "complete_by") -> datetime | Duration | None:
+    """A complete-by, or ``what``: an instant (``2030-01-31T12:00:00Z``) or a duration from now (``15m``)."""
     if text is None or not re.match(r"\d{4}-", text):
         return text
     try:
         return datetime.fromisoformat(text)
     except ValueError:
         raise InvalidDuration(
-            f"complete_by: expected 15m or 2030-01-31T12:00:00Z, found {text!r}; write it in one of these forms"
+            f"{what}: expected 15m or 2030-01-31T12:00:00Z, found {text!r}; write it in one of these forms"
         ) from None
 
 

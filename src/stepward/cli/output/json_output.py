@@ -29,8 +29,10 @@ INSTANTS = frozenset(
         "progress_at",
         "reported_at",
         "resolved_at",
+        "set_at",
         "started_at",
         "suspended_at",
+        "until",
     }
 )
 

@@ -170,22 +170,24 @@ def listed(value: int) -> int:
     return value
 
 
-def deadline(value: datetime | Duration | None, default: float | None, now: float) -> float | None:
-    """A complete-by as an instant of the store's clock: a duration from now, or an aware datetime."""
+def deadline(
+    value: datetime | Duration | None, default: float | None, now: float, what: str = "complete_by"
+) -> float | None:
+    """A complete-by, or ``what``, as an instant of the store's clock: a duration from now, or an aware datetime."""
     if value is None:
         return None if default is None else now + default
     if not isinstance(value, datetime):
-        return now + seconds(value, "complete_by")
+        return now + seconds(value, what)
     if value.tzinfo is None:
-        raise InvalidDuration(f"complete_by: expected a datetime with a time zone, found {value}; give it one")
+        raise InvalidDuration(f"{what}: expected a datetime with a time zone, found {value}; give it one")
     instant = value.timestamp()
     if instant <= now:
         raise InvalidDuration(
-            f"complete_by: expected an instant to come, found {value.isoformat()}, which was "
+            f"{what}: expected an instant to come, found {value.isoformat()}, which was "
             f"{timedelta(seconds=round(now - instant))} ago"
         )
     if instant > now + LONGEST:
-        raise InvalidDuration(f"complete_by: expected at most 3650 days from now, found {value.isoformat()}")
+        raise InvalidDuration(f"{what}: expected at most 3650 days from now, found {value.isoformat()}")
     return instant
 
 

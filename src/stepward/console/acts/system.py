@@ -73,6 +73,19 @@ async def sink_act(request: PageRequest, client: RequestClient, console: SharedC
     return _back(request, "/alerts", "test_sink")
 
 
+@post("/alerts/silence", permission=Permission.OPERATE)
+async def silence_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Tell the sinks nothing of a kind of alerts until a time, or tell them again."""
+    form = await sent_form(request, console.guard, client.principal)
+    kind, workflow, sinks = form.text("kind"), form.optional("workflow"), client.unscoped.alert_sinks
+    if form.text("verb") == "unsilence":
+        if not await sinks.unsilence(kind, workflow):
+            raise HttpRefusal(409, f"silence of {kind[:100]}: {STALE}")
+        return _back(request, "/alerts", "unsilence")
+    await sinks.silence(kind, form.text("until").strip() or "0", workflow=workflow, note=form.optional("note"))
+    return _back(request, "/alerts", "silence")
+
+
 @post("/schedules/act", permission=Permission.OPERATE)
 async def schedule_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
     """Pause, resume or remove a schedule."""

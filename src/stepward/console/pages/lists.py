@@ -15,6 +15,7 @@ from stepward.console.pages.overview import agent_tone
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.model.alerts.alert_routing import TEST_KIND, severity_of
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.limits.flow_limit import agent_limit
 from stepward.model.records import Role
 from stepward.views.agents import state_of
@@ -78,11 +79,24 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
         }
         groups.setdefault((alert.acknowledged_at is None, alert.kind), []).append(row)
     shown = [
-        {"kind": kind, "is_open": is_open, "severity": severity_of(kind), "meaning": meaning_of(kind), "rows": rows}
+        {
+            "kind": kind,
+            "is_open": is_open,
+            "severity": severity_of(kind),
+            "meaning": meaning_of(kind),
+            "rows": rows,
+            "workflows": sorted({row["alert"].workflow for row in rows} - {None}),
+        }
         for (is_open, kind), rows in groups.items()
     ]
     values = {"groups": shown, "everything": everything, "sinks": await _sinks(client)}
+    values["silences"] = await _silences(client)
     return await console.page(request, client, "alerts.html", values)
+
+
+async def _silences(client: RequestClient) -> list[AlertSilence]:
+    """The kinds of alerts that sinks are not told of; none for a principal who may not see all."""
+    return await client.unscoped.alert_sinks.silences() if client.principal.may(Permission.READ_ALL) else []
 
 
 async def _sinks(client: RequestClient) -> list[dict[str, Any]]:

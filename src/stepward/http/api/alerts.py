@@ -10,12 +10,14 @@ from msgspec import Meta, Struct
 
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
+from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import (
     AlertResource,
     AuditResource,
     DeadLetterResource,
     ReceiptResource,
+    SilenceResource,
     SinkResource,
     resource,
 )
@@ -48,6 +50,26 @@ class SinkTest(Struct, frozen=True):
     number: int
 
 
+class SilenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The alerts of which the sinks are told nothing, and until when."""
+
+    kind: str
+    """The kind of the alerts, such as task_error."""
+    until: str | float
+    """An instant (2030-01-31T12:00:00Z), or a duration from now (2h, seconds); at most 30 days from now."""
+    workflow: str | None = None
+    """The workflow that the alerts are about; null: of all."""
+    note: str | None = None
+    """The reason, shown beside it."""
+
+
+class UnsilenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A silence, by its kind and workflow."""
+
+    kind: str
+    workflow: str | None = None
+
+
 @get("/alerts", permission=Permission.READ)
 async def list_alerts(
     client: RequestClient, open_only: FromQuery[bool] = True, limit: ListLimit = LIMIT
@@ -77,6 +99,29 @@ async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Rea
     number = await client.unscoped.alert_sinks.send_test(name)
     await client.give_reason("test", name, reason)
     return SinkTest(number)
+
+
+@get("/alerts/silences", permission=Permission.READ_ALL)
+async def list_silences(client: RequestClient) -> list[SilenceResource]:
+    """List the kinds of alerts of which the sinks are told nothing, and until when."""
+    return [resource(SilenceResource, silence) for silence in await client.unscoped.alert_sinks.silences()]
+
+
+@post("/alerts/silences", permission=Permission.OPERATE, status_code=204)
+async def silence_alerts(client: RequestClient, data: Annotated[SilenceRequest, Body()]) -> None:
+    """Tell the sinks nothing of alerts of a kind until a time; what is open then is told."""
+    until = instant_or_duration(data.until, "until") or 0.0
+    await client.unscoped.alert_sinks.silence(data.kind, until, workflow=data.workflow, note=data.note)
+
+
+@post("/alerts/silences/end", permission=Permission.OPERATE, status_code=204)
+async def unsilence_alerts(
+    client: RequestClient, data: Annotated[UnsilenceRequest, Body()], reason: Reason = None
+) -> None:
+    """End a silence before its time: the sinks are told of what is still open."""
+    if not await client.unscoped.alert_sinks.unsilence(data.kind, data.workflow):
+        raise HttpRefusal(409, f"silence {data.kind[:100]}: expected one that lasts, found none such")
+    await client.give_reason("unsilence", data.kind, reason)
 
 
 @get("/alerts/{number:int}/receipts", permission=Permission.READ_ALL)

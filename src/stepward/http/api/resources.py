@@ -112,6 +112,18 @@ class SinkResource(Struct, frozen=True, kw_only=True):
     reported_at: datetime
 
 
+class SilenceResource(Struct, frozen=True, kw_only=True):
+    """Alerts of a kind of which the sinks are told nothing until an instant."""
+
+    kind: str
+    workflow: str | None
+    """The workflow that the alerts are about; null: of all."""
+    until: datetime
+    set_at: datetime
+    set_by: str
+    note: str | None
+
+
 class ReceiptResource(Struct, frozen=True, kw_only=True):
     """What one sink has taken of one alert."""
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import click
 
 from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.input.arguments import instant_or_duration
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
+from stepward.errors import StepwardError
 from stepward.model.alerts.alert_routing import ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert
 from stepward.views.alerts import message_of, subject_of
-from stepward.views.times import NOTHING, span
+from stepward.views.times import NOTHING, clock, full, span
 
 LIMIT = 100
 GREATEST = 2**63 - 1
@@ -21,6 +24,13 @@ GREATEST = 2**63 - 1
 SEVERITY_STYLES = {"info": "dim", "warning": "yellow"}
 NO_SINKS = "No sinks: no Supervisor has led yet."
 SINK_COLUMNS = (Column(name="SINK"), Column(name="DELIVERS TO", least=16))
+SILENCE_COLUMNS = (
+    Column(name="KIND"),
+    Column(name="WORKFLOW", least=10, middle=True),
+    Column(name="UNTIL"),
+    Column(name="SET BY"),
+    Column(name="NOTE", least=16),
+)
 ALERT_COLUMNS = (
     Column(name="NO", right=True),
     Column(name="AGE", right=True),
@@ -71,6 +81,45 @@ async def sinks(client: Client, as_json: bool) -> None:
     print_table(SINK_COLUMNS, [[Cell(sink.name), Cell(sink.description)] for sink in found], NO_SINKS)
 
 
+@alerts.command("silences", epilog=keys(AlertSilence))
+@json_option
+@with_client
+async def silences(client: Client, as_json: bool) -> None:
+    """List the kinds of alerts of which the sinks are told nothing, and until when."""
+    found = await client.alert_sinks.silences()
+    if as_json:
+        print_json([plain(silence) for silence in found])
+        return
+    now = session_of(client).store.now()
+    print_table(SILENCE_COLUMNS, [_silence_row(silence, now) for silence in found], "No silences.")
+
+
+@alerts.command("silence")
+@click.argument("kind", metavar="KIND")
+@click.option("--until", metavar="TIME", required=True, help="A duration from now (2h), or 2030-01-31T12:00:00Z.")
+@click.option("--workflow", metavar="NAME", help="Alerts about this workflow alone.")
+@click.option("--note", metavar="TEXT", help="The reason, shown beside it.")
+@with_client
+async def silence(client: Client, kind: str, until: str, workflow: str | None, note: str | None) -> None:
+    """Tell the sinks nothing of alerts of a kind until a time; then they are told of what is still open."""
+    by = instant_or_duration(until, "until") or 0.0
+    found = await client.alert_sinks.silence(kind, by, workflow=workflow, note=note)
+    click.echo(f"{_silenced(kind, workflow)}: silent until {clock(found.until)}")
+
+
+@alerts.command("unsilence")
+@click.argument("kind", metavar="KIND")
+@click.option("--workflow", metavar="NAME", help="As the silence names it.")
+@with_client
+async def unsilence(client: Client, kind: str, workflow: str | None) -> None:
+    """End a silence before its time: the sinks are told of what is still open."""
+    if not await client.alert_sinks.unsilence(kind, workflow):
+        raise StepwardError(
+            f"{_silenced(kind, workflow)}: expected a silence, found none such; look at `stepward alerts silences`"
+        )
+    click.echo(f"{_silenced(kind, workflow)}: sinks are told again")
+
+
 @alerts.command("test")
 @click.argument("name", metavar="SINK")
 @with_client
@@ -110,3 +159,17 @@ def alert_row(alert: Alert, now: float) -> list[Cell]:
         Cell(subject_of(alert) or NOTHING, style),
         Cell(message_of(alert), style),
     ]
+
+
+def _silence_row(silence: AlertSilence, now: float) -> list[Cell]:
+    return [
+        Cell(silence.kind),
+        Cell(silence.workflow or "all"),
+        Cell(full(silence.until, now)),
+        Cell(silence.set_by, "dim"),
+        Cell(silence.note or "", "dim"),
+    ]
+
+
+def _silenced(kind: str, workflow: str | None) -> str:
+    return f"alerts {kind}" if workflow is None else f"alerts {kind} of {workflow}"

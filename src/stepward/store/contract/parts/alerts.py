@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Instance
 from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
+
+MOST_SILENCES = 100
+"""Most silences at once."""
 
 
 class AlertDeliveryStore(Protocol):
@@ -19,6 +23,10 @@ class AlertDeliveryStore(Protocol):
 
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         """What sinks have taken of the alerts of these numbers."""
+        ...
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        """The silences, and those that ended within the last day."""
         ...
 
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
@@ -58,6 +66,19 @@ class AlertSinkStore(Protocol):
 
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         """What sinks have taken of the alerts of these numbers."""
+        ...
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        """The silences, and those that ended within the last day."""
+        ...
+
+    async def silence(self, silence: AlertSilence, actor: str) -> bool:
+        """Keeps alerts of a kind from the sinks until an instant, in place of an earlier silence of the same kind and
+        workflow; ``set_at`` and ``set_by`` are set here. False if there are MOST_SILENCES already."""
+        ...
+
+    async def unsilence(self, kind: str, workflow: str | None, actor: str) -> bool:
+        """Ends a silence: what is still open is told now; False if there is none."""
         ...
 
     async def test_sink(self, name: str, actor: str) -> int | None:

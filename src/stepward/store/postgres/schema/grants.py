@@ -39,7 +39,7 @@ _CLIENT = {
     **dict.fromkeys(("task", "alert"), "siu"),
     "message": "siud",
 }
-_ALL = (*RIGHTS[Role.SCHEDULER], "alert_receipt", "alert_sink", "state_sample", "agent_slot")
+_ALL = (*RIGHTS[Role.SCHEDULER], "alert_receipt", "alert_sink", "alert_silence", "state_sample", "agent_slot")
 KINDS: Mapping[LoginKind, Mapping[str, str]] = {
     **{LoginKind(role.value): rights for role, rights in RIGHTS.items()},
     LoginKind.CLIENT: _CLIENT,

@@ -78,6 +78,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "alert": "siud",
         "alert_receipt": "siud",
         "alert_sink": "sid",
+        "alert_silence": "s",
         "audit": "siud",
         "batch": "su",
         "state_sample": "sid",

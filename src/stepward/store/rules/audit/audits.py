@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.credentials import Credential
 from stepward.model.limits.flow_limit import SetLimit
 from stepward.model.limits.rate import RateLimit
@@ -131,6 +132,13 @@ def limit_audit(actor: str, act: str, name: str, values: SetLimit) -> Audit:
     details["rate"] = values.rate.text if isinstance(values.rate, RateLimit) else values.rate
     details = {field: value for field, value in details.items() if value is not msgspec.UNSET}
     return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
+
+
+def silence_audit(actor: str, act: str, silence: AlertSilence) -> Audit:
+    """An operator kept alerts of a kind from the sinks, or ended that."""
+    details = {"kind": silence.kind, "workflow": silence.workflow, "until": silence.until, "note": silence.note}
+    shown = {name: value for name, value in details.items() if value is not None}
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(shown))
 
 
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:

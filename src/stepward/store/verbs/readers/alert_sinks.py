@@ -1,4 +1,4 @@
-"""The sinks of alerts as operators see and test them."""
+"""The sinks of alerts as operators see and test them, and the silences in which they are told nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from collections.abc import Sequence
 import msgspec
 
 from stepward.model.alerts.alert_routing import TEST_KIND, AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Audit
 from stepward.store import rows
+from stepward.store.contract.parts.alerts import MOST_SILENCES
+from stepward.store.rules.audit.audits import silence_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
+
+ENDED_KEPT_SECONDS = 86_400.0
+"""Seconds for which a silence is kept after its end: alerts that were over meanwhile are told to no sink."""
 
 
 class AlertSinkVerbs(VerbPart):
@@ -29,6 +35,47 @@ class AlertSinkVerbs(VerbPart):
         number = await self._transactions.write(_test, name, actor, self._clock.now())
         self._ring()
         return number
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        return await self._transactions.read(silences)
+
+    async def silence(self, silence: AlertSilence, actor: str) -> bool:
+        return await self._transactions.write(_silence, silence, actor, self._clock.now())
+
+    async def unsilence(self, kind: str, workflow: str | None, actor: str) -> bool:
+        was_silent = await self._transactions.write(_unsilence, kind, workflow, actor, self._clock.now())
+        self._ring()
+        return was_silent
+
+
+async def silences(connection: VerbConnection) -> list[AlertSilence]:
+    """The silences, and those that ended lately."""
+    return [
+        AlertSilence(kind=kind, workflow=workflow, until=until, set_at=set_at, set_by=set_by, note=note)
+        for kind, workflow, until, set_at, set_by, note in await connection.rows("alerts.silences")
+    ]
+
+
+async def _silence(connection: VerbConnection, silence: AlertSilence, actor: str, now: float) -> bool:
+    await connection.change("alerts.forget_silences", now - ENDED_KEPT_SECONDS)
+    known = {(each.kind, each.workflow) for each in await silences(connection)}
+    if len(known) >= MOST_SILENCES and (silence.kind, silence.workflow) not in known:
+        return False
+    note = None if silence.note is None else without_nul(silence.note)
+    place = (silence.kind, silence.workflow or "")
+    await connection.change("alerts.silence", *place, silence.until, now, without_nul(actor), note)
+    await connection.change("alerts.due_again", now)
+    await journal.write_audits(connection, [silence_audit(actor, "silence", silence)], now)
+    return True
+
+
+async def _unsilence(connection: VerbConnection, kind: str, workflow: str | None, actor: str, now: float) -> bool:
+    if not await connection.change("alerts.unsilence", kind, workflow or "", now):
+        return False
+    await connection.change("alerts.due_again", now)
+    silence = AlertSilence(kind=kind, workflow=workflow, until=now)
+    await journal.write_audits(connection, [silence_audit(actor, "unsilence", silence)], now)
+    return True
 
 
 async def _test(connection: VerbConnection, name: str, actor: str, now: float) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import astuple, replace
 
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Instance
 from stepward.store import rows
 from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WaitingTask, WarningFigures
@@ -15,6 +16,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
+from stepward.store.verbs.readers.alert_sinks import silences
 
 MOST_LATE_TASKS = 1_000
 MOST_WARNINGS = 1_000
@@ -34,6 +36,9 @@ class AlertDeliveryVerbs(VerbPart):
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         found = await self._transactions.read(ask.rows, "alerts.receipts", list(numbers))
         return [AlertReceipt(**dict(zip(AlertReceipt.__struct_fields__, row, strict=True))) for row in found]
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        return await self._transactions.read(silences)
 
     async def early_warnings(self, task_share: float, created_before: float) -> WarningFigures:
         return await self._transactions.read_more(_early_warnings, task_share, created_before, self._clock.now())

@@ -90,3 +90,25 @@ returning number
 -- name: sinks
 -- Returns the sinks of the Supervisor that leads, by name.
 select name, description, reported_at from {schema}.alert_sink order by name
+
+-- name: silences
+-- Returns the silences of alerts, and those that ended lately, by kind and workflow.
+select kind, nullif(workflow, ''), until, set_at, set_by, note from {schema}.alert_silence order by kind, workflow
+
+-- name: silence
+-- Sets until when sinks are told nothing of alerts of a kind, in place of an earlier silence of the same.
+insert into {schema}.alert_silence (kind, workflow, until, set_at, set_by, note) values ($1, $2, $3, $4, $5, $6)
+on conflict (kind, workflow) do update set until = excluded.until, set_at = excluded.set_at, set_by = excluded.set_by,
+    note = excluded.note
+
+-- name: unsilence
+-- Ends a silence at an instant.
+update {schema}.alert_silence set until = $3 where kind = $1 and workflow = $2 and until > $3
+
+-- name: forget_silences
+-- Deletes silences that ended before an instant.
+delete from {schema}.alert_silence where until < $1
+
+-- name: due_again
+-- Has the alerts that wait, for a silence to end or for another try, be looked at now.
+update {schema}.alert set next_try = $1 where delivered_at is null and next_try > $1
