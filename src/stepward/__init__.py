@@ -33,6 +33,7 @@ from stepward.errors import (
     CommitUnknown,
     CompletionRefused,
     IllegalTransition,
+    InstanceNotFound,
     InvalidFilter,
     LeaseLapsed,
     NonDeterministic,
@@ -55,7 +56,9 @@ from stepward.errors import (
 )
 from stepward.http.asgi import AsgiApplication
 from stepward.large_payloads import LargePayloads
+from stepward.model.agents import AgentStats
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
 from stepward.model.current import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
@@ -104,9 +107,11 @@ __all__ = [
     "Accepted",
     "Agent",
     "AgentNotFound",
+    "AgentStats",
     "AgentStatus",
     "Alert",
     "AlertReceipt",
+    "AlertSilence",
     "AlertSinks",
     "App",
     "AsgiApplication",
@@ -129,6 +134,7 @@ __all__ = [
     "HttpAgent",
     "IllegalTransition",
     "Instance",
+    "InstanceNotFound",
     "InvalidFilter",
     "LargePayloads",
     "LeaseLapsed",

@@ -17,6 +17,7 @@ StepwardError
 │   ├── ScheduleNotFound     no recurring task has that name
 │   ├── SinkNotFound         the leading Supervisor reports no sink of that name
 │   ├── AgentNotFound        no Agent of that name was ever served
+│   ├── InstanceNotFound     no live instance has that id
 │   ├── BatchNotFound        no batch has that id
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── TaskConflict         the id is taken by a task with other arguments
@@ -116,6 +117,10 @@ class SinkNotFound(Refused):
 
 class AgentNotFound(Refused):
     """No Agent of that name was ever served."""
+
+
+class InstanceNotFound(Refused):
+    """No live instance has that id."""
 
 
 class BatchNotFound(Refused):

@@ -55,7 +55,7 @@ class Running:
         self._observers = observers
 
     async def wait(self) -> None:
-        """Wait until an actor ends by a bug, and raise it."""
+        """Wait until an actor ends by a bug, and raise it, or until an operator drains this process."""
         await self.host.wait()
 
     async def stop(self) -> None:

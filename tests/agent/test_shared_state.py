@@ -243,7 +243,7 @@ async def test_a_rate_that_is_changed_holds_for_calls_that_wait_and_for_those_th
     for number in range(30):
         await world.ask("payments.charge", task=f"uid-{number}", **later())
     await settle()
-    assert down.called_at == [0]
+    assert len(down.called_at) == 1
     world.runner.set_rate(RateLimit(6, 60.0))
     await asyncio.sleep(60.5)
     assert down.called_at == pytest.approx([0, 10, 20, 30, 40, 50, 60], abs=0.1)

@@ -108,6 +108,7 @@ INSTANCE = {
     "demand",
     "waits",
     "digests",
+    "drain_at",
 }
 AUDIT = {"number", "at", "actor", "act", "task", "step", "before", "after", "details", "task_id"}
 CHECK = {"settings", "store", "server", "instances", "problems", "warnings", "versions"}
@@ -248,7 +249,7 @@ def test_sinks_are_listed_and_only_those_are_tested(store: Path, stepward: Stepw
     assert "log" in stepward("alerts", "sinks").stdout
 
 
-def test_a_kind_of_alerts_is_silenced_until_a_time_and_told_again(store: Path, stepward: Stepward) -> None:
+def test_a_kind_of_alerts_is_silenced_until_a_time_and_sent_again(store: Path, stepward: Stepward) -> None:
     said = stepward("alerts", "silence", "task_error", "--until", "2h", "--workflow", "checkout", "--note", "we know")
     assert said.stdout.startswith("alerts task_error of checkout: silent until 20")
     (found,) = as_json(stepward, "alerts", "silences")
@@ -256,7 +257,7 @@ def test_a_kind_of_alerts_is_silenced_until_a_time_and_told_again(store: Path, s
     assert RFC_3339.fullmatch(found["until"])
     assert "task_error  checkout" in stepward("alerts", "silences", COLUMNS="120").stdout
     told = stepward("alerts", "unsilence", "task_error", "--workflow", "checkout")
-    assert told.stdout == "alerts task_error of checkout: sinks are told again\n"
+    assert told.stdout == "alerts task_error of checkout: no longer silent\n"
     assert stepward("alerts", "silences").stdout == "No silences.\n"
     assert "expected a silence, found none such" in one_line(stepward("alerts", "unsilence", "task_error"))
     assert "at most 30 days" in one_line(stepward("alerts", "silence", "task_error", "--until", "31d"))

@@ -109,6 +109,23 @@ def test_a_child_that_gets_sigterm_drains_and_is_restarted(tmp_path: Path) -> No
         assert set(instances(tmp_path)) == set(group.pids.values())
 
 
+def test_a_child_that_is_drained_is_not_restarted_and_the_others_go_on(tmp_path: Path) -> None:
+    with grouped(tmp_path, SHOP, 2) as group:
+        told = group.pids[2]
+        live = json.loads(asked(tmp_path, "instances", "--json").stdout)
+        instance = next(each["id"] for each in live if each["pid"] == told and each["role"] == "agent")
+        said = asked(tmp_path, "drain", instance).stdout
+        assert said == f"instance {instance}: drains with its next heartbeat\n"
+        lines = group.process.read_until("process 2")
+        assert lines[-1] == (
+            f"process 2 (pid {told}) was drained, and ended in good order; no other begins in its place."
+        )
+        assert set(instances(tmp_path)) == {group.pids[1]}
+        assert asked(tmp_path, "submit", URL, "good", "1", "--wait").stdout == '{"charged": 1, "number": 1}\n'
+        group.process.tell(signal.SIGTERM)
+        assert group.process.ended() == 0
+
+
 def test_no_process_outlives_a_parent_that_was_killed(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group, watched(list(group.pids.values())) as children:
         group.process.tell(signal.SIGKILL)

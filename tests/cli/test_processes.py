@@ -33,6 +33,19 @@ def test_a_signal_drains(tmp_path: Path, number: int) -> None:
     assert not any(instance["alive"] for instance in live)
 
 
+def test_an_operators_drain_ends_it_with_exit_code_0(tmp_path: Path) -> None:
+    with running(tmp_path, "run", SHOP, STEPWARD_LEASE="3s") as process:
+        instance = json.loads(asked(tmp_path, "instances", "--json").stdout)[0]["id"]
+        assert asked(tmp_path, "drain", instance).returncode == 0
+        again = asked(tmp_path, "drain", instance)
+        assert again.returncode == 1
+        assert "found it asked already" in again.stderr or "found none such" in again.stderr
+        assert process.read_until("Ended")[-1] == "Ended in good order."
+        assert process.ended() == 0
+    live = json.loads(asked(tmp_path, "instances", "--json").stdout)
+    assert not any(each["alive"] for each in live)
+
+
 def test_start_prints_store_transport_and_actors(tmp_path: Path) -> None:
     process = Process(tmp_path, "run", SHOP)
     lines = process.read_until("Ready")

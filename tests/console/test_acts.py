@@ -109,7 +109,7 @@ async def test_an_alert_is_acknowledged(local: httpx.AsyncClient, client: Client
     assert (await send(local, form)).status_code == 409
 
 
-async def test_a_kind_of_alerts_is_silenced_for_a_time_and_told_again(
+async def test_a_kind_of_alerts_is_silenced_for_a_time_and_sent_again(
     local: httpx.AsyncClient, client: Client, failed: TaskHandle
 ) -> None:
     form = next(each for each in forms_of(await page_of(local, "/alerts")) if each.action == "/alerts/silence")
@@ -191,3 +191,15 @@ async def test_an_act_is_proposed_on_a_page_and_confirmed_by_another_person(
         assert sent.headers["location"] == "/tasks/order-2?done=confirm"
     with pytest.raises(Exception, match="undone"):
         await client.task("order-2").result(timeout=30)
+
+
+async def test_an_instance_is_drained_with_a_button(local: httpx.AsyncClient, client: Client) -> None:
+    forms = [form for form in forms_of(await page_of(local, "/instances")) if form.action == "/instances/drain"]
+    live = [instance for instance in await client.instances() if instance.alive]
+    assert {form.get("id") for form in forms} == {instance.id for instance in live}
+    answer = await send(local, forms[0])
+    assert (answer.status_code, answer.headers["location"]) == (303, "/instances?done=drain")
+    assert (await send(local, forms[0])).status_code in (404, 409)
+    acts = [audit for audit in await client.audits() if audit.act == "drain"]
+    assert [audit.actor for audit in acts] == ["local"]
+    assert (forms[0].get("id") or "none").encode() in acts[0].details

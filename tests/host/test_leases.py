@@ -65,6 +65,10 @@ class SlowStore(SqliteStore):
         self.host.renew = renewing  # type: ignore[method-assign]
 
 
+def not_drained() -> None:
+    """Accepts no drain."""
+
+
 async def nobody(instance: str) -> None:
     """Accepts no listener."""
 
@@ -82,7 +86,7 @@ async def test_a_lease_counts_from_before_it_was_asked_for(tmp_path: Path) -> No
     clock = HandClock()
     store = await opened(tmp_path, clock)
     store.delay(clock)
-    leases = InstanceLeases(parts_on(store), nobody, silence)
+    leases = InstanceLeases(parts_on(store), nobody, silence, not_drained)
     sent_at = store.now()
     instance = await leases.register(Role.AGENT, [], 1)
     assert store.now() == sent_at + SLOW
@@ -103,7 +107,7 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
 ) -> None:
     """Otherwise a Scheduler that could take over its tasks waits for its lease."""
     store = await opened(tmp_path, HandClock())
-    leases = InstanceLeases(parts_on(store), nobody, silence)
+    leases = InstanceLeases(parts_on(store), nobody, silence, not_drained)
     first, second = [await leases.register(Role.AGENT, [], 1) for _ in range(2)]
     with monkeypatch.context() as outage:
         outage.setattr(store.host, "retire", away)
@@ -116,7 +120,7 @@ async def test_an_instance_given_up_while_the_store_is_away_is_given_up_when_it_
 async def test_a_changed_report_is_sent_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await opened(tmp_path, HandClock())
     said: dict[str, Report] = {}
-    leases = InstanceLeases(parts_on(store), nobody, lambda: said)
+    leases = InstanceLeases(parts_on(store), nobody, lambda: said, not_drained)
     instance = await leases.register(Role.AGENT, ["bank"], 1)
     renewed, renew = asyncio.Event(), store.host.renew
 

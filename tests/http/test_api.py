@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from stepward import App, Client
+from tests.until import until
 
 from .conftest import approval, greet, order
 
@@ -140,6 +141,15 @@ async def test_a_kind_of_alerts_is_silenced_until_a_time(local: httpx.AsyncClien
     assert (await local.get("/api/v1/alerts/silences")).json() == []
 
 
+async def test_the_process_of_an_instance_is_drained_once(client: Client, local: httpx.AsyncClient) -> None:
+    instance = next(each.id for each in await client.instances() if each.alive)
+    assert (await local.post(f"/api/v1/instances/{instance}/drain?reason=new+host")).status_code == 204
+    assert (await local.post(f"/api/v1/instances/{instance}/drain")).status_code in (404, 409)
+    assert (await local.post("/api/v1/instances/scheduler-none/drain")).status_code == 404
+    acts = (await local.get("/api/v1/audit")).json()
+    assert "drain" in {act["act"] for act in acts}
+
+
 async def test_the_stats_of_an_agent_tell_how_its_attempts_ended(client: Client, local: httpx.AsyncClient) -> None:
     await client.submit(order, "bad", id="order-1")
     await in_state(local, "order-1", "error")
@@ -157,8 +167,8 @@ async def test_a_limits_rate_is_set_and_what_is_left_out_stays(client: Client, l
     assert (found["concurrency"], found["rate"], found["declared_rate"]) == (4, "20/1s", None)
     assert (await local.post("/api/v1/limits/agent:pay", json={"rate": None})).status_code == 204
     assert (await local.get("/api/v1/limits")).json()[0]["rate"] is None
-    for body in ({}, {"rate": "lots"}, {"concurrency": 0}):
-        answer = await local.post("/api/v1/limits/agent:pay", json=body)
+    for wrong in ({}, {"rate": "lots"}, {"concurrency": 0}):
+        answer = await local.post("/api/v1/limits/agent:pay", json=wrong)
         assert answer.status_code in (409, 422), answer.text
         assert "limit agent:pay" in answer.json()["detail"]
 

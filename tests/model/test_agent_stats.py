@@ -44,6 +44,6 @@ def test_a_step_that_was_finished_from_outside_has_no_duration() -> None:
     assert (stats.attempts, stats.p50_seconds, stats.p95_seconds) == (1, None, None)
 
 
-def test_agents_are_told_apart_and_one_without_an_ended_attempt_is_left_out() -> None:
+def test_agents_are_counted_apart_and_one_without_an_ended_attempt_is_left_out() -> None:
     found = agent_stats([step(agent="b"), step("failed", agent="a"), step("running", 1, None, agent="c")])
     assert [(stats.name, stats.failed) for stats in found] == [("a", 1), ("b", 0)]

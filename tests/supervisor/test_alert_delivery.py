@@ -183,7 +183,7 @@ def silence(until: float, kind: str = "task_error", **fields: Any) -> AlertSilen
     return AlertSilence(kind=kind, until=until, set_at=1000.0, **fields)
 
 
-async def test_sinks_are_told_nothing_of_a_silent_kind_until_the_silence_ends_by_itself(bench: Bench) -> None:
+async def test_no_sink_gets_a_silent_kind_until_the_silence_ends_by_itself(bench: Bench) -> None:
     log = FakeSink("log")
     bench.store.silences = [silence(1600.0)]
     bench.store.told("task_error")
@@ -206,7 +206,7 @@ async def test_a_silence_of_a_workflow_leaves_alerts_of_others_to_the_sinks(benc
     assert log.took == [2, 3]
 
 
-async def test_what_was_over_while_it_was_silent_is_told_to_no_sink(bench: Bench) -> None:
+async def test_no_sink_gets_what_was_over_while_it_was_silent(bench: Bench) -> None:
     log = FakeSink("log")
     bench.store.silences = [silence(1600.0)]
     bench.store.told("task_error")

@@ -19,7 +19,7 @@ from stepward.cli.commands.system.audit import audit
 from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
 from stepward.cli.commands.system.grant import grant
-from stepward.cli.commands.system.instances import instances
+from stepward.cli.commands.system.instances import drain, instances
 from stepward.cli.commands.system.keys import key_uses
 from stepward.cli.commands.system.limit import limit
 from stepward.cli.commands.system.queues import events, post
@@ -43,7 +43,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
     "Give": (submit, post, signal, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
-    "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch),
+    "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch, drain),
     "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),
 }
 

@@ -1,10 +1,11 @@
-"""Suspending and resuming an Agent, by a client."""
+"""Suspending and resuming an Agent, and draining an instance, by a client."""
 
 from __future__ import annotations
 
 from stepward.client.agents import check_known
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
+from stepward.errors import InstanceNotFound
 
 
 async def suspend(session: ClientSession, name: str, note: str | None) -> bool:
@@ -24,3 +25,15 @@ async def resume(session: ClientSession, name: str) -> bool:
     was_suspended = await operators.resume_agent(name, session.actor)
     session.hints.hint()
     return was_suspended
+
+
+async def drain(session: ClientSession, id: str) -> bool:
+    """Ask the process of an instance to end in good order; False if it was asked already. Raises InstanceNotFound."""
+    operators = session.store.operators
+    if await operators.drain_instance(id, session.actor):
+        return True
+    if any(each.id == id and each.alive for each in await operators.instances()):
+        return False
+    raise InstanceNotFound(
+        f"instance {str(id)[:100]!r}: expected one that is alive, found none such; look at `stepward instances`"
+    )

@@ -66,7 +66,7 @@ class AlertSinks:
         return receipt
 
     async def silences(self) -> list[AlertSilence]:
-        """The kinds of alerts of which the sinks are told nothing now, and until when."""
+        """The kinds of alerts that no sink gets now, and until when."""
         operators = self._session.store.operators
         now = operators.now()
         return [each for each in await operators.alert_silences() if each.lasted_at(now)]
@@ -74,9 +74,9 @@ class AlertSinks:
     async def silence(
         self, kind: str, until: datetime | Duration, *, workflow: str | None = None, note: str | None = None
     ) -> AlertSilence:
-        """Tell the sinks nothing of alerts of that kind until then, 30 days at most; of one workflow, or of all.
+        """Have no sink get alerts of that kind until then, 30 days at most; of one workflow, or of all.
 
-        The alerts are raised and shown all the same. When it ends, sinks are told of those that are still open. A
+        The alerts are raised and shown all the same. When it ends, sinks get those that are still open. A
         silence of the same kind and workflow is replaced. Raises Refused.
         """
         operators = self._session.store.operators
@@ -92,7 +92,7 @@ class AlertSinks:
         return found
 
     async def unsilence(self, kind: str, workflow: str | None = None) -> bool:
-        """End a silence: the sinks are told of what is still open; False if there is none."""
+        """End a silence: the sinks get what is still open; False if there is none."""
         workflow = validation.wanted_workflow(workflow)
         return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
 

@@ -186,11 +186,7 @@ class Client:
         return await self._session.store.operators.schedules()
 
     async def create_schedule(
-        self,
-        name: str,
-        workflow: Workflow[Any, Any] | str,
-        args: Sequence[Any] = (),
-        **options: Unpack[ScheduleOptions],
+        self, name: str, workflow: Workflow[Any, R] | str, args: Sequence[Any] = (), **options: Unpack[ScheduleOptions]
     ) -> Schedule:
         """Run a workflow at every nominal time of a cron expression, at an interval, or once; no deploy is needed.
 
@@ -238,6 +234,10 @@ class Client:
         """The live actors, and those that died within the hour."""
         return await self._session.store.operators.instances()
 
+    async def drain_instance(self, id: str) -> bool:
+        """Have the process of an instance end in good order; False if it was asked to. Raises InstanceNotFound."""
+        return await agent_acts.drain(self._session, id)
+
     async def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
         operators = self._session.store.operators
@@ -262,10 +262,9 @@ class Client:
     async def set_limit(
         self, name: str, concurrency: int | Unset | None = UNSET, rate: GivenRate = UNSET, *, note: str | None = None
     ) -> None:
-        """Set the limit ``agent:NAME`` or ``workflow:NAME`` in place of what code declares, None for no bound.
+        """Set the limit ``agent:NAME`` or ``workflow:NAME``, None for no bound; what is not given stays.
 
-        What is not given stays as it is in force. ``rate``: how many calls or tasks start within a time, ``"50/s"``.
-        Raises Refused, AgentNotFound, UnknownWorkflow.
+        ``rate``: how many calls or tasks start within a time. Raises Refused, AgentNotFound, UnknownWorkflow.
         """
         await limits.set_limit(self._session, name, concurrency, rate, note)
 

@@ -51,6 +51,7 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             system.agent_act,
             system.alert_act,
             system.silence_act,
+            system.drain_act,
             system.sink_act,
             system.schedule_act,
             system.dead_letter_act,

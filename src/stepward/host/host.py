@@ -44,7 +44,7 @@ class Host:
         self._roles = roles
         self._submitters: list[Submitter] = []
         self._actors = RunningActors(parts.observers)
-        self._leases = InstanceLeases(parts, self._lost, self._reports)
+        self._leases = InstanceLeases(parts, self._lost, self._reports, self._drain)
         self._agents = AgentActors(parts, roles, self._leases)
         self._pace = SupervisorPace(parts.environment.clock)
         self._schedulers = SchedulerActor(parts, self._leases, self._pace, is_run=roles.scheduler)
@@ -55,6 +55,10 @@ class Host:
         self._rerouting = ReplyRerouting(parts, heir=self._scheduler_instance)
         self._watcher = ChangeWatcher(parts.store.host, parts.hints)
         self._watchdog = self._watching()
+        self._drained = asyncio.Event()
+        """Set when an operator wants this process to end."""
+        self._stopping: asyncio.Task[None] | None = None
+        """The end that this began; None before that."""
         self._relay = relay_of(parts, roles, self._scheduler_instance)
         self._submission_instance = ""
         self._readiness = Readiness(parts, roles, self._leases, self._agents, self._schedulers, self._supervisors)
@@ -125,7 +129,21 @@ class Host:
             await self._leases.retire()
 
     async def stop(self) -> None:
-        """End in good order: claim nothing more, let running work end within the grace period, hand the rest over."""
+        """End in good order: claim nothing more, let running work end within the grace period, hand the rest over.
+
+        After an operator's drain this waits for the end that has begun.
+        """
+        await (self._stop() if self._stopping is None else self._stopping)
+
+    def _drain(self) -> None:
+        """End in good order because an operator wants it, whatever the application waits for."""
+        if not self._readiness.is_ending:
+            self._readiness.is_ending = True
+            self._parts.observers.emit("process.drained")
+            self._stopping = asyncio.get_running_loop().create_task(self._stop(), name="drain")
+            self._drained.set()
+
+    async def _stop(self) -> None:
         grace = self._parts.settings.drain
         self._readiness.is_ending = True
         if self.scheduler is not None:
@@ -155,8 +173,16 @@ class Host:
         await self._leases.retire()
 
     async def wait(self) -> None:
-        """Wait until an actor ends by a bug, and raise it."""
-        await self._actors.wait()
+        """Wait until an actor ends by a bug, and raise it, or until an operator wants this process to end."""
+        working = asyncio.ensure_future(self._actors.wait())
+        drained = asyncio.ensure_future(self._drained.wait())
+        try:
+            await asyncio.wait({working, drained}, return_when=asyncio.FIRST_COMPLETED)
+            if not drained.done():
+                working.result()
+        finally:
+            working.cancel()
+            drained.cancel()
 
     async def _keep_scheduling(self) -> None:
         await self._schedulers.keep(self._capacity, self._rerouting)

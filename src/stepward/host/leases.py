@@ -19,15 +19,21 @@ HEARTBEATS_PER_LEASE = 3
 class InstanceLeases:
     """Knows until when each instance may act, counted from before the renewal was sent.
 
-    ``lost`` is called with an instance that lost its lease; ``reports`` returns the health of each.
+    ``lost`` is called with an instance that lost its lease; ``reports`` returns the health of each; ``drain`` is called
+    where an operator wants this process to end.
     """
 
     def __init__(
-        self, parts: Parts, lost: Callable[[str], Awaitable[None]], reports: Callable[[], Mapping[str, Report]]
+        self,
+        parts: Parts,
+        lost: Callable[[str], Awaitable[None]],
+        reports: Callable[[], Mapping[str, Report]],
+        drain: Callable[[], None],
     ) -> None:
         self._parts = parts
         self._lost = lost
         self._reports = reports
+        self._drain = drain
         self._wanted = asyncio.Event()
         self.ends: dict[str, float] = {}
         """By instance that was not given up, the end of its lease by the store's clock."""
@@ -126,6 +132,8 @@ class InstanceLeases:
                 del self.ends[instance]
                 self._unreported.append(instance)
         await self._report_lost()
+        if await store.host.is_drained(list(self.ends)):
+            self._drain()
 
     def _ahead(self) -> float:
         """Seconds by which this host's wall clock is ahead of the store's."""

@@ -64,6 +64,7 @@ ACTS = (
     ToolChoice(operation="pace_batch", acts=True),
     ToolChoice(operation="suspend_agent", acts=True, whole_store=True, reason="note"),
     ToolChoice(operation="resume_agent", acts=True, whole_store=True),
+    ToolChoice(operation="drain_instance", acts=True, whole_store=True),
     ToolChoice(operation="set_limit", acts=True, whole_store=True, reason="note"),
     ToolChoice(operation="reset_limit", acts=True, whole_store=True),
     ToolChoice(operation="pause_schedule", acts=True, whole_store=True),

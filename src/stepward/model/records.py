@@ -199,6 +199,8 @@ class Instance(Struct, frozen=True, kw_only=True):
     """Seconds by which its host's wall clock was ahead of the store's at its last renewal; None if not reported."""
     waits: dict[str, float] = {}
     """Of a Scheduler: by Agent, since when the oldest step has waited for room, at its last renewal."""
+    drain_at: float | None = None
+    """Since when an operator wants its process to end in good order; None: no operator does."""
 
 
 class Alert(Struct, frozen=True, kw_only=True):

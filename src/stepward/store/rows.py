@@ -174,6 +174,7 @@ def instance(row: RowValues) -> Instance:
         ended=row[12] == 1,
         ahead=row[13],
         waits=msgspec.json.decode(row[14], type=dict[str, float]),
+        drain_at=row[15],
     )
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
 from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for, owed
-from stepward.model.alerts.silences import is_over_unheard, silent_until
+from stepward.model.alerts.silences import is_over_unsent, silent_until
 from stepward.model.containment import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
@@ -39,7 +39,7 @@ class AlertDelivery:
         self._store = store
         self._sinks = list(sinks)
         self._observers = observers
-        self._unheard: set[int] = set()
+        self._unsent: set[int] = set()
         """The alerts of this run that were over while they were silent."""
 
     async def run(self) -> tuple[int, int]:
@@ -50,7 +50,7 @@ class AlertDelivery:
         if not self._sinks:
             return 0, 0
         alerts = await self._store.undelivered_alerts(AT_ONCE)
-        alerts, silent = await self._told_and_silent(alerts)
+        alerts, silent = await self._due_and_silent(alerts)
         found = await self._store.alert_receipts([alert.number for alert in alerts])
         known = {(receipt.number, receipt.sink): receipt for receipt in found}
         offered = await asyncio.gather(*(self._offer(sink, alerts, known) for sink in self._sinks))
@@ -62,24 +62,24 @@ class AlertDelivery:
         refused = tried & {each.number for each in changed.values() if each.error is not None}
         return sum(each.next_try is None for each in progress), len(refused)
 
-    async def _told_and_silent(self, alerts: Sequence[Alert]) -> tuple[list[Alert], list[AlertProgress]]:
-        """The alerts that sinks are told of now, and until when the others wait."""
+    async def _due_and_silent(self, alerts: Sequence[Alert]) -> tuple[list[Alert], list[AlertProgress]]:
+        """The alerts that sinks get now, and until when the others wait."""
         silences = await self._store.alert_silences() if alerts else []
-        now, told, silent = self._store.now(), list[Alert](), list[AlertProgress]()
+        now, due, silent = self._store.now(), list[Alert](), list[AlertProgress]()
         for alert in alerts:
             until = silent_until(alert, silences, now)
             if until is None:
-                told.append(alert)
+                due.append(alert)
             else:
                 progress = AlertProgress(
                     number=alert.number, resolved_at=alert.resolved_at, tried=False, next_try=until
                 )
                 silent.append(progress)
-        self._unheard = {alert.number for alert in told if is_over_unheard(alert, silences)}
-        return told, silent
+        self._unsent = {alert.number for alert in due if is_over_unsent(alert, silences)}
+        return due, silent
 
     def _owed(self, receipt: AlertReceipt, alert: Alert) -> AlertNews | None:
-        return owed(receipt, alert, unheard=alert.number in self._unheard)
+        return owed(receipt, alert, is_unsent=alert.number in self._unsent)
 
     async def _offer(self, sink: AlertSink, alerts: Sequence[Alert], known: Receipts) -> list[AlertReceipt]:
         """Offer what is due, what was never refused first, up to the first refusal: an unavailable sink is called once

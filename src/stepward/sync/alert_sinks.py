@@ -35,13 +35,13 @@ class SyncAlertSinks:
         return self._thread.call(self._inner.test(sink, timeout=timeout))
 
     def silences(self) -> list[AlertSilence]:
-        """The kinds of alerts of which the sinks are told nothing now, and until when."""
+        """The kinds of alerts that no sink gets now, and until when."""
         return self._thread.call(self._inner.silences())
 
     def silence(
         self, kind: str, until: datetime | Duration, *, workflow: str | None = None, note: str | None = None
     ) -> AlertSilence:
-        """Tell the sinks nothing of alerts of that kind until then; of one workflow, or of all. Raises Refused."""
+        """Have no sink get alerts of that kind until then; of one workflow, or of all. Raises Refused."""
         return self._thread.call(self._inner.silence(kind, until, workflow=workflow, note=note))
 
     def unsilence(self, kind: str, workflow: str | None = None) -> bool:

@@ -242,6 +242,10 @@ class SyncClient:
         """The live actors, and those that died within the hour."""
         return self._thread.call(self._open_client.instances())
 
+    def drain_instance(self, id: str) -> bool:
+        """Have the process of an instance end in good order; False if it was asked to. Raises InstanceNotFound."""
+        return self._thread.call(self._open_client.drain_instance(id))
+
     def agents(self) -> list[AgentStatus]:
         """The Agents that are served, or that steps wait for, by name."""
         return self._thread.call(self._open_client.agents())

@@ -186,3 +186,19 @@ async def test_the_digests_of_live_schedulers_read_back_as_they_were_registered(
         "silent": {},
     }
     assert next(each for each in await store.operators.instances() if each.id == "told").digests == digests
+
+
+async def test_the_process_of_a_live_instance_is_asked_to_drain_once(world: World, store: Store) -> None:
+    for id in ("a1", "a2"):
+        await store.host.register(Instance(id=id, role=Role.AGENT, host="h", pid=1, serves=[]), 10.0)
+    assert not await store.host.is_drained(["a1", "a2"])
+    assert await store.operators.drain_instance("a1", "ada")
+    assert not await store.operators.drain_instance("a1", "bob")
+    assert not await store.operators.drain_instance("a3", "ada")
+    assert await store.host.is_drained(["a2", "a1"])
+    assert not await store.host.is_drained(["a2"])
+    found = {each.id: each.drain_at for each in await store.operators.instances()}
+    assert (found["a1"], found["a2"]) == (store.now(), None)
+    await store.host.retire("a2")
+    assert not await store.operators.drain_instance("a2", "ada")
+    assert [(act.act, act.actor) for act in await store.operators.audits(None, 9)] == [("drain", "ada")]

@@ -22,6 +22,7 @@ INSTANTS = frozenset(
         "created_at",
         "deadline",
         "deferred_at",
+        "drain_at",
         "delivered_at",
         "expires_at",
         "finished_at",

@@ -8,7 +8,7 @@ import sys
 from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
 
-from stepward.cli.processes.parent_link import FAILED, READY
+from stepward.cli.processes.parent_link import DRAINED, FAILED, READY
 
 REST_SECONDS = 1.0
 """Seconds for reading the rest of an ended process's output."""
@@ -24,6 +24,8 @@ class Child:
         self._ready = asyncio.Event()
         self.pid = process.pid
         self.complaint = ""
+        self.is_drained = False
+        """Whether it ends because an operator wants it."""
 
     @classmethod
     async def begin(cls, number: int, target: str, metrics: str | None = None) -> Child:
@@ -71,4 +73,5 @@ class Child:
             while told := (await line.readline()).decode(errors="replace").rstrip("\n"):
                 if told == READY:
                     self._ready.set()
+                self.is_drained |= told == DRAINED
                 self.complaint = told.removeprefix(FAILED) if told.startswith(FAILED) else self.complaint

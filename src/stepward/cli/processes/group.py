@@ -101,7 +101,8 @@ class ProcessGroup:
         self._began(place)
         code = await child.ended()
         place.at_work = False
-        return SlotEnd(code, worked=self._clock.boot() - began_at, complaint=child.complaint)
+        worked = self._clock.boot() - began_at
+        return SlotEnd(code, worked=worked, complaint=child.complaint, is_drained=child.is_drained)
 
     def _began(self, place: Slot) -> None:
         place.began()
@@ -112,7 +113,9 @@ class ProcessGroup:
             say("Ready; SIGTERM or ^C drains.")
 
     def _died(self, place: Slot, end: SlotEnd, pause: float) -> None:
-        if all(each.is_hopeless for each in self._places if each.is_taken):
+        if end.is_drained:
+            say(f"{place.name} was drained, and {end.how}{end.why}; no other begins in its place.")
+        elif all(each.is_hopeless for each in self._places if each.is_taken):
             self._code = end.code if end.code > 0 else SIGNALLED - end.code
             complain(end.complaint or f"{place.name}: expected it to start, found that it {end.how}; look at its log")
             self.drain()

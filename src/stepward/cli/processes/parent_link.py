@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 READY = "ready"
+DRAINED = "drained"
 FAILED = "failed "
 LONGEST = 4_000
 """Most characters of a message; the rest adds nothing."""
@@ -29,6 +30,10 @@ class ParentLink:
     def ready(self) -> None:
         """Report that this process is at work."""
         self._send(READY)
+
+    def drained(self) -> None:
+        """Report that an operator ends this process: no other is to begin in its place."""
+        self._send(DRAINED)
 
     def failed(self, why: str) -> None:
         """Report why this process ends."""

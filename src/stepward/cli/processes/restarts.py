@@ -23,6 +23,8 @@ class SlotEnd(NamedTuple):
     code: int
     worked: float | None = None
     complaint: str = ""
+    is_drained: bool = False
+    """Whether an operator ended it: no other begins in its place."""
 
     @property
     def how(self) -> str:
@@ -85,5 +87,5 @@ class Slot:
         is_steady = end.worked is not None and end.worked >= STEADY_SECONDS
         self._deaths = 1 if is_steady else self._deaths + 1
         self.failed_starts += end.worked is None
-        self.is_given_up = end.is_final
+        self.is_given_up = end.is_final or end.is_drained
         return grown(FIRST_PAUSE, 2.0, LONGEST_PAUSE, self._deaths)

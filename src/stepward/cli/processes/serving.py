@@ -123,7 +123,8 @@ async def _serve(app: App, actors: Actors) -> None:
         async with app.running(**actors._asdict()) as running:
             header(app, actors, {})
             say("Ready; SIGTERM or ^C drains.")
-            await _until_told(running, signals.stop, ends)
+            if await _until_told(running, signals.stop, ends):
+                say_draining(app.settings)
     say(last_words())
 
 
@@ -139,17 +140,22 @@ async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     with bounded_stop(patience(app.settings)) as ends:
         async with app.running(**actors._asdict()) as running:
             tether.ready()
-            await _until_told(running, signals.stop, ends)
+            if await _until_told(running, signals.stop, ends):
+                tether.drained()
 
 
-async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> None:
-    """Wait for a signal, or for an actor that ends by a bug: then raise that exception."""
+async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> bool:
+    """Wait for a signal, an operator's drain, or an actor that ends by a bug: then raise that exception.
+
+    True after a drain.
+    """
     working = asyncio.ensure_future(running.wait())
     stopped = asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             working.result()
+        return not stop.is_set()
     finally:
         ends()
         working.cancel()

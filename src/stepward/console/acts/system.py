@@ -1,4 +1,4 @@
-"""Acts on Agents, alerts, schedules and dead letters."""
+"""Acts on Agents, alerts, instances, schedules and dead letters."""
 
 from __future__ import annotations
 
@@ -84,6 +84,15 @@ async def silence_act(request: PageRequest, client: RequestClient, console: Shar
         return _back(request, "/alerts", "unsilence")
     await sinks.silence(kind, form.text("until").strip() or "0", workflow=workflow, note=form.optional("note"))
     return _back(request, "/alerts", "silence")
+
+
+@post("/instances/drain", permission=Permission.OPERATE)
+async def drain_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Have the process of an instance end in good order."""
+    form = await sent_form(request, console.guard, client.principal)
+    if not await client.unscoped.drain_instance(form.text("id")):
+        raise HttpRefusal(409, f"instance {form.text('id')[:100]}: {STALE}")
+    return _back(request, "/instances", "drain")
 
 
 @post("/schedules/act", permission=Permission.OPERATE)

@@ -95,7 +95,7 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
 
 
 async def _silences(client: RequestClient) -> list[AlertSilence]:
-    """The kinds of alerts that sinks are not told of; none for a principal who may not see all."""
+    """The kinds of alerts that no sink gets; none for a principal who may not see all."""
     return await client.unscoped.alert_sinks.silences() if client.principal.may(Permission.READ_ALL) else []
 
 
@@ -135,6 +135,7 @@ async def instances_page(request: PageRequest, client: RequestClient, console: S
         {
             "instance": instance,
             "silent": is_silent(instance, now),
+            "drains": instance.alive and instance.drain_at is not None,
             "state": "alive" if instance.alive else "ended" if instance.ended else "dead",
             "leads": instance.id == overview.leader,
             "apart": is_apart(instance),

@@ -51,7 +51,7 @@ class SinkTest(Struct, frozen=True):
 
 
 class SilenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The alerts of which the sinks are told nothing, and until when."""
+    """The alerts that no sink is to get, and until when."""
 
     kind: str
     """The kind of the alerts, such as task_error."""
@@ -103,13 +103,13 @@ async def send_sink_test(client: RequestClient, name: FromPath[str], reason: Rea
 
 @get("/alerts/silences", permission=Permission.READ_ALL)
 async def list_silences(client: RequestClient) -> list[SilenceResource]:
-    """List the kinds of alerts of which the sinks are told nothing, and until when."""
+    """List the kinds of alerts that no sink gets, and until when."""
     return [resource(SilenceResource, silence) for silence in await client.unscoped.alert_sinks.silences()]
 
 
 @post("/alerts/silences", permission=Permission.OPERATE, status_code=204)
 async def silence_alerts(client: RequestClient, data: Annotated[SilenceRequest, Body()]) -> None:
-    """Tell the sinks nothing of alerts of a kind until a time; what is open then is told."""
+    """Have no sink get alerts of a kind until a time; what is open then is sent."""
     until = instant_or_duration(data.until, "until") or 0.0
     await client.unscoped.alert_sinks.silence(data.kind, until, workflow=data.workflow, note=data.note)
 
@@ -118,7 +118,7 @@ async def silence_alerts(client: RequestClient, data: Annotated[SilenceRequest, 
 async def unsilence_alerts(
     client: RequestClient, data: Annotated[UnsilenceRequest, Body()], reason: Reason = None
 ) -> None:
-    """End a silence before its time: the sinks are told of what is still open."""
+    """End a silence before its time: the sinks get what is still open."""
     if not await client.unscoped.alert_sinks.unsilence(data.kind, data.workflow):
         raise HttpRefusal(409, f"silence {data.kind[:100]}: expected one that lasts, found none such")
     await client.give_reason("unsilence", data.kind, reason)

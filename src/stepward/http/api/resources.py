@@ -113,7 +113,7 @@ class SinkResource(Struct, frozen=True, kw_only=True):
 
 
 class SilenceResource(Struct, frozen=True, kw_only=True):
-    """Alerts of a kind of which the sinks are told nothing until an instant."""
+    """Alerts of a kind that no sink gets until an instant."""
 
     kind: str
     workflow: str | None
@@ -168,6 +168,8 @@ class InstanceResource(Struct, frozen=True, kw_only=True):
     demand: dict[str, int]
     ended: bool
     ahead: float | None
+    drain_at: datetime | None
+    """Since when an operator wants its process to end in good order."""
 
 
 class LimitResource(Struct, frozen=True, kw_only=True):

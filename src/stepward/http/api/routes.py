@@ -37,6 +37,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     system.suspend_agent,
     system.resume_agent,
     system.list_instances,
+    system.drain_instance,
     schedules.list_schedules,
     schedules.create_schedule,
     schedules.trigger_schedule,

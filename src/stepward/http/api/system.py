@@ -78,6 +78,14 @@ async def list_instances(client: RequestClient) -> list[InstanceResource]:
     return [resource(InstanceResource, instance) for instance in await client.unscoped.instances()]
 
 
+@post("/instances/{instance:str}/drain", permission=Permission.OPERATE, status_code=204)
+async def drain_instance(client: RequestClient, instance: FromPath[str], reason: Reason = None) -> None:
+    """Have the process of an instance end in good order: it finishes what runs and gives its tasks back."""
+    if not await client.unscoped.drain_instance(instance):
+        raise HttpRefusal(409, f"instance {instance[:100]}: expected one that does not drain, found it asked already")
+    await client.give_reason("drain", instance, reason)
+
+
 async def _found(client: Client, name: str) -> Any:
     is_open = any(agent.name == name and agent.state is AgentState.BREAKER_OPEN for agent in await client.agents())
     return "its breaker open, which its instances close once the service is back" if is_open else "it at work"

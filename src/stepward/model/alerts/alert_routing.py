@@ -57,15 +57,15 @@ class AlertReceipt(Struct, frozen=True, kw_only=True):
     given_up_at: float | None = None
 
 
-def owed(receipt: AlertReceipt, alert: Alert, *, unheard: bool = False) -> AlertNews | None:
+def owed(receipt: AlertReceipt, alert: Alert, *, is_unsent: bool = False) -> AlertNews | None:
     """The news that the sink is sent next; None if nothing is left.
 
-    ``unheard``: the alert was over while it was silent.
+    ``is_unsent``: the alert was over while it was silent.
     """
     if receipt.given_up_at is not None:
         return None
     if receipt.raised_at is None:
-        return None if unheard else AlertNews.RAISED
+        return None if is_unsent else AlertNews.RAISED
     return AlertNews.RESOLVED if alert.resolved_at is not None and receipt.resolved_at is None else None
 
 

@@ -1,4 +1,4 @@
-"""Silences: until a time, sinks are told nothing of alerts of a kind, of one workflow or of all."""
+"""Silences: until a time no sink gets alerts of a kind, of one workflow or of all."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class AlertSilence(Struct, frozen=True, kw_only=True):
 
 
 def silent_until(alert: Alert, silences: Iterable[AlertSilence], now: float) -> float | None:
-    """Until when sinks are told nothing of the alert; None: they are told now."""
+    """Until when no sink gets the alert; None: they get it now."""
     return max((each.until for each in silences if each.lasted_at(now) and each.covers(alert)), default=None)
 
 
-def is_over_unheard(alert: Alert, silences: Iterable[AlertSilence]) -> bool:
+def is_over_unsent(alert: Alert, silences: Iterable[AlertSilence]) -> bool:
     """Whether the alert was acknowledged, or its cause gone, while it was silent.
 
-    A sink that was not told of it before gets nothing of it any more.
+    A sink that does not have it yet does not get it any more.
     """
     at = alert.acknowledged_at
     return at is not None and any(each.lasted_at(at) and each.covers(alert) for each in silences)

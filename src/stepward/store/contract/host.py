@@ -83,6 +83,10 @@ class HostStore(Protocol):
         """
         ...
 
+    async def is_drained(self, instances: Sequence[str]) -> bool:
+        """Whether an operator wants the process of one of these instances to end in good order."""
+        ...
+
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
         """Declares the instance dead; its tasks are released at once, without counting a failure.
 

@@ -57,6 +57,10 @@ class OperatorStore(
         """Live instances, and those that died less than an hour ago."""
         ...
 
+    async def drain_instance(self, id: str, actor: str) -> bool:
+        """Asks the process of a live instance to end in good order; False if there is none, or it was asked."""
+        ...
+
     async def gauges(self) -> StoreGauges:
         """What metrics show of the store, by one short read."""
         ...

@@ -85,7 +85,7 @@ async def sinks(client: Client, as_json: bool) -> None:
 @json_option
 @with_client
 async def silences(client: Client, as_json: bool) -> None:
-    """List the kinds of alerts of which the sinks are told nothing, and until when."""
+    """List the kinds of alerts that no sink gets, and until when."""
     found = await client.alert_sinks.silences()
     if as_json:
         print_json([plain(silence) for silence in found])
@@ -101,7 +101,7 @@ async def silences(client: Client, as_json: bool) -> None:
 @click.option("--note", metavar="TEXT", help="The reason, shown beside it.")
 @with_client
 async def silence(client: Client, kind: str, until: str, workflow: str | None, note: str | None) -> None:
-    """Tell the sinks nothing of alerts of a kind until a time; then they are told of what is still open."""
+    """Have no sink get alerts of a kind until a time; then the sinks get what is still open."""
     by = instant_or_duration(until, "until") or 0.0
     found = await client.alert_sinks.silence(kind, by, workflow=workflow, note=note)
     click.echo(f"{_silenced(kind, workflow)}: silent until {clock(found.until)}")
@@ -112,12 +112,12 @@ async def silence(client: Client, kind: str, until: str, workflow: str | None, n
 @click.option("--workflow", metavar="NAME", help="As the silence names it.")
 @with_client
 async def unsilence(client: Client, kind: str, workflow: str | None) -> None:
-    """End a silence before its time: the sinks are told of what is still open."""
+    """End a silence before its time: the sinks get what is still open."""
     if not await client.alert_sinks.unsilence(kind, workflow):
         raise StepwardError(
             f"{_silenced(kind, workflow)}: expected a silence, found none such; look at `stepward alerts silences`"
         )
-    click.echo(f"{_silenced(kind, workflow)}: sinks are told again")
+    click.echo(f"{_silenced(kind, workflow)}: no longer silent")
 
 
 @alerts.command("test")

@@ -1,4 +1,4 @@
-"""``instances``: the live actors."""
+"""``instances``: the live actors; ``drain``: the orderly end of one's process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.client.agents import is_apart, is_silent
+from stepward.errors import StepwardError
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Instance
 from stepward.views.times import NOTHING, relative, span
@@ -41,6 +42,19 @@ async def instances(client: Client, as_json: bool) -> None:
     print_table(INSTANCE_COLUMNS, [instance_row(each, now) for each in found], "No instances.")
 
 
+@click.command("drain")
+@click.argument("instance", metavar="INSTANCE")
+@with_client
+async def drain(client: Client, instance: str) -> None:
+    """Have the process of an instance end in good order: it starts nothing, finishes what runs, gives its tasks back.
+
+    It learns of it with its next heartbeat, and ends with exit code 0.
+    """
+    if not await client.drain_instance(instance):
+        raise StepwardError(f"instance {instance}: expected one that does not drain, found it asked already")
+    click.echo(f"instance {instance}: drains with its next heartbeat")
+
+
 def instance_row(instance: Instance, now: float) -> list[Cell]:
     """An instance as a row of its table."""
     return [
@@ -58,6 +72,8 @@ def instance_row(instance: Instance, now: float) -> list[Cell]:
 def _state(instance: Instance, now: float) -> Cell:
     if is_silent(instance, now):
         return Cell(f"✗ silent since {span(now - instance.expires_at)}", "red")
+    if instance.alive and instance.drain_at is not None:
+        return Cell(f"drains since {span(now - instance.drain_at)}", "yellow")
     return state_cell("alive" if instance.alive else "ended" if instance.ended else "dead")
 
 

@@ -78,7 +78,7 @@ class AlertSinkStore(Protocol):
         ...
 
     async def unsilence(self, kind: str, workflow: str | None, actor: str) -> bool:
-        """Ends a silence: what is still open is told now; False if there is none."""
+        """Ends a silence: the sinks get what is still open; False if there is none."""
         ...
 
     async def test_sink(self, name: str, actor: str) -> int | None:

@@ -1,4 +1,4 @@
--- Until when sinks are told nothing of alerts of a kind, of one workflow ('': of all).
+-- Until when no sink gets alerts of a kind, of one workflow ('': of all).
 
 create table {schema}.alert_silence (
     kind text collate "C" not null,

@@ -126,6 +126,11 @@ def agent_audit(actor: str, act: str, name: str, note: str | None) -> Audit:
     return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
 
 
+def drain_audit(actor: str, instance: str) -> Audit:
+    """An operator asked the process of an instance to end in good order."""
+    return Audit(actor=actor, act="drain", details=msgspec.json.encode({"instance": instance}))
+
+
 def limit_audit(actor: str, act: str, name: str, values: SetLimit) -> Audit:
     """What an operator did with a limit."""
     details = {"limit": name, "concurrency": values.concurrency, "note": values.note or msgspec.UNSET}

@@ -1,4 +1,4 @@
-"""The sinks of alerts as operators see and test them, and the silences in which they are told nothing."""
+"""The sinks of alerts as operators see and test them, and the silences in which they get none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
 
 ENDED_KEPT_SECONDS = 86_400.0
-"""Seconds for which a silence is kept after its end: alerts that were over meanwhile are told to no sink."""
+"""Seconds for which a silence is kept after its end: no sink gets alerts that were over meanwhile."""
 
 
 class AlertSinkVerbs(VerbPart):

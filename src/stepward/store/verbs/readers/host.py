@@ -89,6 +89,9 @@ class HostVerbs(VerbPart):
             alive = await self._engine.leases.single(leases.renew, instances, lease, reports, self._clock, None)
         return alive
 
+    async def is_drained(self, instances: Sequence[str]) -> bool:
+        return bool(await self._transactions.read(ask.rows, "leases.draining", list(instances)))
+
     async def retire(self, instance: str, *, in_order: bool = True) -> None:
         await self._transactions.write(leases.retire, instance, self._clock.now(), in_order=in_order)
         self._ring()

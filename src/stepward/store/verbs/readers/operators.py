@@ -87,6 +87,9 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         since = self._clock.now() - DEAD_SHOWN_SECONDS
         return [rows.instance(row) for row in await self._transactions.read(ask.rows, "client.instances", since)]
 
+    async def drain_instance(self, id: str, actor: str) -> bool:
+        return await self._transactions.write(_drain, id, actor, self._clock.now())
+
     async def gauges(self) -> StoreGauges:
         now = self._clock.now()
         return await self._transactions.read_more(gauges.read, now, now - DEAD_SHOWN_SECONDS)
@@ -159,6 +162,13 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         return await self._transactions.write(dead_letters.discard, numbers, actor, self._clock.now())
+
+
+async def _drain(connection: VerbConnection, id: str, actor: str, now: float) -> bool:
+    if not await connection.change("leases.drain", id, now):
+        return False
+    await journal.write_audits(connection, [audits.drain_audit(actor, id)], now)
+    return True
 
 
 async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:

@@ -49,6 +49,14 @@ from (select i.id, said.health as said_health, said.demand as said_demand, said.
 where me.id = mine.id and me.alive
 returning me.id, extract(epoch from clock_timestamp())::float8
 
+-- name: drain
+-- Records that the process of a live instance is to end in good order.
+update {schema}.instance set drain_at = $2 where id = $1 and alive and drain_at is null
+
+-- name: draining
+-- Returns those of the instances whose process is asked to end in good order.
+select id from {schema}.instance where id = any($1::text[]) and drain_at is not null
+
 -- name: retire
 -- Declares an instance dead that stops; $3: in good order. Returns its role.
 update {schema}.instance set alive = false, dead_at = $2, ended = $3 where id = $1 and alive returning role

@@ -96,7 +96,7 @@ select name, description, reported_at from {schema}.alert_sink order by name
 select kind, nullif(workflow, ''), until, set_at, set_by, note from {schema}.alert_silence order by kind, workflow
 
 -- name: silence
--- Sets until when sinks are told nothing of alerts of a kind, in place of an earlier silence of the same.
+-- Sets until when no sink gets alerts of a kind, in place of an earlier silence of the same.
 insert into {schema}.alert_silence (kind, workflow, until, set_at, set_by, note) values ($1, $2, $3, $4, $5, $6)
 on conflict (kind, workflow) do update set until = excluded.until, set_at = excluded.set_at, set_by = excluded.set_by,
     note = excluded.note
@@ -110,5 +110,5 @@ update {schema}.alert_silence set until = $3 where kind = $1 and workflow = $2 a
 delete from {schema}.alert_silence where until < $1
 
 -- name: due_again
--- Has the alerts that wait, for a silence to end or for another try, be looked at now.
+-- Makes the alerts due that wait for a silence to end or for another try.
 update {schema}.alert set next_try = $1 where delivered_at is null and next_try > $1

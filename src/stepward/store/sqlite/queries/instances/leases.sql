@@ -47,6 +47,14 @@ from (select i.value as id, h.value as health, d.value as demand, w.value as wai
 where me.id = said.id and me.alive = 1
 returning id, ?2
 
+-- name: drain
+-- Records that the process of a live instance is to end in good order.
+update stepward_instance set drain_at = ?2 where id = ?1 and alive = 1 and drain_at is null
+
+-- name: draining
+-- Returns those of the instances whose process is asked to end in good order.
+select id from stepward_instance where id in (select value from json_each(?1)) and drain_at is not null
+
 -- name: retire
 -- Declares an instance dead that stops; ?3: in good order. Returns its role.
 update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1 returning role

@@ -1,0 +1,3 @@
+-- Since when an operator wants the process of an instance to end in good order.
+
+alter table stepward_instance add column drain_at real;
