@@ -53,4 +53,5 @@ async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> t
     for task in admitted:
         if task.uid in unstarted:
             await status_events.report(connection, task, StatusEventType.STARTED, wanted.now)
-    return tasks, admitted, bool(found) and found[0][MORE]
+    # In the place of those that wait for a permit others of the same priority may be taken.
+    return tasks, admitted, bool(found) and (found[0][MORE] or len(admitted) < len(tasks))
