@@ -52,6 +52,8 @@ from stepward.errors import (
     TransportError,
     Unacceptable,
     Unrecoverable,
+    UpdateRejected,
+    UpdateUnanswered,
     ValueNotFound,
 )
 from stepward.http.asgi import AsgiApplication
@@ -95,6 +97,7 @@ from stepward.workflow.functions import (
 from stepward.workflow.live_values import ValueStream, publish, stream
 from stepward.workflow.pipeline.pipeline import Pipeline
 from stepward.workflow.pipeline.stages import From, Given, Stage
+from stepward.workflow.waits.updates import Update, wait_for_update
 
 if TYPE_CHECKING:
     # Type checkers see what __getattr__ imports when it is asked for.
@@ -188,6 +191,9 @@ __all__ = [
     "TransportError",
     "Unacceptable",
     "Unrecoverable",
+    "Update",
+    "UpdateRejected",
+    "UpdateUnanswered",
     "ValueNotFound",
     "ValueStream",
     "__version__",
@@ -205,6 +211,7 @@ __all__ = [
     "stream",
     "uuid4",
     "wait_for",
+    "wait_for_update",
     "workflow",
     "workflow_logger",
 ]

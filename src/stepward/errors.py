@@ -20,6 +20,7 @@ StepwardError
 │   ├── InstanceNotFound     no live instance has that id
 │   ├── BatchNotFound        no batch has that id
 │   ├── Unacceptable         a message that no submission can accept
+│   ├── UpdateRejected       a task refused an update
 │   ├── TaskConflict         the id is taken by a task with other arguments
 │   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
 │   ├── InboxFull            a task has more signals waiting than it may
@@ -37,6 +38,7 @@ StepwardError
 ├── NonDeterministic         a replay asked for something else than the record holds
 ├── ServiceUnavailable       a remote service did not do its work this time; its Agent calls again
 ├── LeaseLapsed              the code that beats works on a step that another instance has by now
+├── UpdateUnanswered         a task ended without an answer to an update
 ├── NothingDue               a test in virtual time waits for what never comes
 ├── StepFailed               a step failed for good; workflow code may catch it
 ├── Unrecoverable            raised by an operation: no retry, an error reply
@@ -101,6 +103,14 @@ class UnknownOperation(Refused):
 
 class TaskNotFound(Refused):
     """No task has that id."""
+
+
+class UpdateRejected(Refused):
+    """A task refused an update: the check of its wait, which records nothing, or the workflow."""
+
+
+class UpdateUnanswered(StepwardError):
+    """A task ended without an answer to an update."""
 
 
 class ValueNotFound(Refused):

@@ -210,6 +210,21 @@ def test_directives(store: Path, stepward: Stepward) -> None:
     assert acts[:7] == ["signal", "mark_done", "undo", "cancel", "suspend", "suspend", "resume"]
 
 
+def test_an_update_is_asked_for_and_its_answer_printed(store: Path, stepward: Stepward) -> None:
+    asking = ("update", "waiting", "pay", "5", "--id", "u1", "--timeout", "0")
+    asked = stepward(*asking)
+    assert (asked.exit_code, "ask again with id='u1'" in asked.stderr) == (1, True)
+    for state, answer, code, shown in (
+        ("accepted", '{"total":5}', 0, '{"total": 5}'),
+        ("rejected", '{"message":"too little","type":"UpdateRejected"}', 1, "update pay of task waiting: too little"),
+    ):
+        body = f"cast('{answer}' as blob)"
+        execute(store, f"update stepward_update_request set state = '{state}', answer = {body}, answered_at = 1")
+        result = stepward(*asking)
+        assert (result.exit_code, (result.stdout or result.stderr).strip().endswith(shown)) == (code, True)
+    assert [entry["act"] for entry in as_json(stepward, "audit", "waiting")][:1] == ["update"]
+
+
 def test_the_audit_names_a_task_as_operators_do(store: Path, stepward: Stepward) -> None:
     assert stepward("cancel", "waiting").exit_code == 0
     [entry] = [entry for entry in as_json(stepward, "audit") if entry["act"] == "cancel"]

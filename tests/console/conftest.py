@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from stepward import Agent, App, Client, Retry, Supervision, TaskHandle, Unrecoverable, wait_for, workflow
+from stepward import (
+    Agent,
+    App,
+    Client,
+    Retry,
+    Supervision,
+    TaskHandle,
+    Unrecoverable,
+    wait_for,
+    wait_for_update,
+    workflow,
+)
 from tests.console.browsing import address, browser
 from tests.http.conftest import bearer, client, local, remote, token_for
 
@@ -74,6 +85,18 @@ async def approval() -> Any:
     return await wait_for("approved")
 
 
+def positive(amount: int) -> None:
+    if amount <= 0:
+        raise ValueError(f"expected more than 0, found {amount}")
+
+
+@workflow
+async def account() -> int:
+    paid = await wait_for_update("pay", type=int, validator=positive)
+    paid.accept()
+    return paid.value
+
+
 @workflow
 async def many(number: int) -> int:
     return len(await asyncio.gather(*[send(str(each)) for each in range(number)]))
@@ -83,7 +106,7 @@ async def many(number: int) -> int:
 async def app(tmp_path: Path) -> AsyncIterator[App]:
     """An application at work."""
     store = f"sqlite:///{tmp_path}/shop.db"
-    app = App("shop", workflows=[fulfil, approval, many], agents=[payment, parcel], store=store)
+    app = App("shop", workflows=[fulfil, approval, account, many], agents=[payment, parcel], store=store)
     async with app.running():
         yield app
 

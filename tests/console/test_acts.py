@@ -39,6 +39,25 @@ async def test_a_step_is_marked_as_done(local: httpx.AsyncClient, client: Client
     assert await client.task("order-1").result(timeout=30) == "by hand"
 
 
+async def test_an_update_that_a_task_waits_for_is_asked_for(local: httpx.AsyncClient, client: Client) -> None:
+    task = await client.submit("account", id="wait-1")
+    async for status in task.events():
+        if status.state is TaskState.WAITING:
+            break
+    page = await page_of(local, "/tasks/wait-1")
+    assert "Payload of the update pay" in page and "stepward update wait-1 pay JSON" in page
+    rejected = await send(local, act_form(page, "update", edited=True), value="-5")
+    assert rejected.status_code == 422 and "expected more than 0, found -5" in rejected.text
+    async for status in task.events():
+        if status.state is TaskState.WAITING:
+            break
+    form = act_form(await page_of(local, "/tasks/wait-1"), "update", edited=True)
+    answer = await send(local, form, value="5")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/tasks/wait-1?done=update")
+    assert "The task has accepted the update" in await page_of(local, answer.headers["location"])
+    assert await task.result(timeout=30) == 5
+
+
 async def test_an_act_on_an_old_picture_is_refused_and_changes_nothing(
     local: httpx.AsyncClient, client: Client, failed: TaskHandle
 ) -> None:

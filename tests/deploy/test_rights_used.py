@@ -60,6 +60,7 @@ RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
         "select on update_request": "an update that a task answers",
         "insert on update_request": "an update that a task is asked for",
         "update on update_request": "an update that a task answers",
+        "delete on update_request": "an answer that is older than a day",
         "insert on agent": "an Agent that was never served",
         "update on agent": "a breaker that opens",
         "insert on schedule": "an application with recurring tasks",

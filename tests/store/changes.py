@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from stepward.model.plan import is_planned
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES, StepState, TaskState
+from stepward.model.tasks.updates import UpdateAnswer
 from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract import AddedEvents, Change, Deliver, Dispatch, Post, StepMove, TaskMove, Watch
 from tests.store.conformance.world import finish, step
@@ -17,6 +18,7 @@ from tests.store.listing import listed
 
 REPLIES = "replies.shop.web"
 KEYS = ("charge/1", "pack/1", "charge/1~undo", "stage/1")
+ANSWERS = (b"1", b'"no"')
 ERROR = b'{"message":"no","step":"charge/1"}'
 
 Drawn = Callable[[int], Change]
@@ -65,6 +67,8 @@ def _change(stream: Stream, task: Task, steps: list[Step]) -> Drawn:
         for kind in chance.choices(list(WriteKind), k=chance.randrange(1, 4)):
             value = WrittenValue(kind, chance.choice(("tokens", "progress")), str(chance.randrange(9)).encode())
             change.write(value, stream.now())
+    if chance.random() < 0.3:
+        change.answer([UpdateAnswer(chance.choice("uvw"), chance.random() < 0.5, chance.choice(ANSWERS))], stream.now())
     _tell(stream, change, task)
     taken = stream.pick(stream.inbox[-5:]) if chance.random() < 0.1 else None
     return lambda number: _with_taken(change, taken[number]) if taken is not None else change

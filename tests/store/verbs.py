@@ -11,7 +11,7 @@ from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Instance, Role, Task, WorkflowRecord
-from stepward.store.contract import Directive, Least, Store
+from stepward.store.contract import Directive, Least, Store, UpdateAct
 from tests.store.changes import drawn_changes
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Act, Maker, Stream
@@ -147,6 +147,18 @@ async def signal(stream: Stream) -> Act:
     return lambda store, number: store.client.signal(id, "paid", b"1", known)
 
 
+async def ask_update(stream: Stream) -> Act:
+    id, update, name = stream.pick(stream.ids) or "nobody", stream.chance.choice("uvw"), stream.chance.choice("ab")
+    actor = stream.chance.choice((None, "ada"))
+    asked = UpdateAct(id, update, name, b'{"id":"u","value":1}', actor=actor)
+
+    async def act(store: Store, number: int) -> Any:
+        asking = await store.client.ask_update(asked)
+        return asking, await store.client.update(asking.task, update)
+
+    return act
+
+
 async def direct(stream: Stream) -> Act:
     chance = stream.chance
     verb = chance.choice(VERBS)
@@ -244,6 +256,7 @@ MAKERS: Mapping[str, Maker] = {
                 stray,
                 unheld,
                 signal,
+                ask_update,
                 direct,
                 register,
                 renew,

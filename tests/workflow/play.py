@@ -27,6 +27,8 @@ class Play:
         self.now = START
         self.rows: dict[str, Step] = {}
         self.signals: dict[int, tuple[str, bytes, float]] = {}
+        self.answers: dict[str, tuple[bool, Any]] = {}
+        """By the id of the update: whether it was accepted, and the result or the error."""
         self.end: RunEnd | None = None
         self.task = Task(
             uid=uid,
@@ -70,6 +72,10 @@ class Play:
             self.rows[one.key] = new
             if one.taken is not None:
                 del self.signals[one.taken]
+        for answer in decisions.answers:
+            self.answers.setdefault(answer.id, (answer.is_accepted, json.loads(answer.body)))
+            if answer.taken is not None:
+                del self.signals[answer.taken]
         for delivered in decisions.delivered:
             self.rows[delivered.key].ordinal, self.rows[delivered.key].asked = delivered.ordinal, delivered.asked
         for key in decisions.abandoned:

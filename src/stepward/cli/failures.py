@@ -28,6 +28,7 @@ from stepward.errors import (
     TaskConflict,
     TaskNotFound,
     TransportError,
+    UpdateRejected,
 )
 from stepward.views.printable import clean
 
@@ -45,6 +46,7 @@ CODES: tuple[tuple[type[StepwardError], int], ...] = (
     (IllegalTransition, FAILED),
     (InboxFull, FAILED),
     (CompletionRefused, FAILED),
+    (UpdateRejected, FAILED),
     (Refused, WRONG),
     (StoreUnusable, WRONG),
     (StoreUnavailable, UNREACHABLE),

@@ -33,7 +33,7 @@ from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, 
 from stepward.cli.commands.tasks.history import history
 from stepward.cli.commands.tasks.show import show
 from stepward.cli.commands.tasks.steps import steps
-from stepward.cli.commands.tasks.submit import signal, submit
+from stepward.cli.commands.tasks.submit import signal, submit, update
 from stepward.cli.commands.tasks.task_list import tasks
 from stepward.cli.failures import DONE, exit_code
 from stepward.cli.input.passwords import warning
@@ -41,7 +41,7 @@ from stepward.cli.processes.exit import bound_end
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
-    "Give": (submit, post, signal, complete, fail),
+    "Give": (submit, post, signal, update, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch, drain),
     "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),

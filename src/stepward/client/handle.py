@@ -8,11 +8,13 @@ import typing
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from sys import modules
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec.structs import replace
 
-from stepward.client.live.values import UNSET, Unset, ValuesClient, published_value, stream_values
+from stepward.client.live.client_ports import HandleClient
+from stepward.client.live.updates import answered, asked, result_of
+from stepward.client.live.values import UNSET, Unset, published_value, stream_values
 from stepward.client.repairs import RepairPreview, preview_of
 from stepward.client.status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.submitting.in_transaction import KnownWorkflow
@@ -23,7 +25,6 @@ from stepward.client.waiting.wait_warnings import LOOK_SECONDS, WaitWarning
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures
-from stepward.model.plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tracing.submission_span import API, lead_to
@@ -38,36 +39,6 @@ if TYPE_CHECKING:
 else:
     R = typing.TypeVar("R")
 """What the workflow returns: Any for a task that is known by name or id alone."""
-
-
-class HandleClient(ValuesClient, Protocol):
-    """What a handle needs of its client."""
-
-    @property
-    def limit(self) -> int:
-        """The payload limit in bytes."""
-        ...
-
-    @property
-    def actor(self) -> str:
-        """The actor in the audit."""
-        ...
-
-    async def plan(self, workflow: str, version: str) -> Plan | None:
-        """The plan of a pipeline; None for workflow code."""
-        ...
-
-    async def wait_for_end(self, uid: str) -> Task:
-        """The task once it has ended."""
-        ...
-
-    async def direct(self, id: str, directive: Directive) -> TaskState:
-        """Carry out a directive."""
-        ...
-
-    async def signal(self, id: str, name: str, body: bytes, signal_id: Id | None, by: str | None = None) -> bool:
-        """Put a signal into the task's inbox; the audit names ``by``."""
-        ...
 
 
 class TaskHandle(Generic[R]):
@@ -198,6 +169,24 @@ class TaskHandle(Generic[R]):
                     return
                 last = status
                 await changes.wait()
+
+    async def update(
+        self,
+        name: str,
+        payload: Any = None,
+        *,
+        id: Id | None = None,
+        timeout: Duration | None = None,
+        by: str | None = None,
+    ) -> Any:
+        """Ask the task for an update, wait for its answer, and give its result; one ``id`` is carried out once.
+
+        With ``by`` it is audited under that name. Raises UpdateRejected if the task rejects it, UpdateUnanswered if the
+        task ends without an answer, IllegalTransition if it has ended before, TimeoutError after ``timeout``: the
+        update remains then, and another call with the same ``id`` waits for its answer.
+        """
+        found = await asked(self._client, self.id, name, payload, update=id, by=by)
+        return result_of(self.id, await answered(self._client, self.id, found, timeout))
 
     async def value(self, name: str, default: Any = UNSET) -> Any:
         """The value that the task has last published under that name, else ``default``.

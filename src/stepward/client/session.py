@@ -26,10 +26,11 @@ from stepward.large_payloads import LargePayloads, PayloadKeeper, keeper_of
 from stepward.model.plan import Plan
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
+from stepward.model.tasks.updates import refuse_update_name
 from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.store.contract import Directive, Store, TaskSearch
+from stepward.store.contract import Directive, Store, TaskSearch, UpdateAct, UpdateRow
 from stepward.store.opening import open_store
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
@@ -189,6 +190,15 @@ class ClientSession:
         tallies = {tally.task: tally for tally in found}
         return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
 
+    async def ask_update(self, id: validation.Id, update: str, name: str, body: bytes, by: str | None) -> UpdateRow:
+        """Ask a task for an update; the audit names ``by``."""
+        self.check("client.task()")
+        known, expected = validation.known_id(id), self._expected
+        asked = UpdateAct(known, update, name, body, actor=by, expected=expected, reason=self._reason)
+        found = await self.store.client.ask_update(asked)
+        self.hints.hint()
+        return found
+
     def changes(self) -> StoreChanges:
         return StoreChanges(*self._changes)
 
@@ -223,6 +233,7 @@ class ClientSession:
         self.check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
+        refuse_update_name(name)
         fresh = await self.store.client.signal(
             validation.known_id(id),
             name,

@@ -59,6 +59,8 @@ DONE = {
     "resume": "Resumed.",
     "mark_done": "The result is recorded; the task goes on.",
     "signal": "The signal is in the task's inbox.",
+    "update": "The task has accepted the update.",
+    "update_asked": "The update is in the task's inbox; the task has not answered yet.",
     "start": "Started: the leading Supervisor asks the tasks, oldest first.",
     "pause_batch": "Paused: no further task is asked.",
     "resume_batch": "Resumed.",

@@ -177,7 +177,7 @@ class Conclusions:
             self._intake.is_hinted = True
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._listeners.gave_up()
-        if change.published or change.appended:
+        if change.published or change.appended or change.answers:
             self._listeners.wrote()
         if change.born is not None:
             self._local_submissions.done(task)

@@ -115,6 +115,22 @@ class SyncTaskHandle(Generic[R]):
         """The status of the task now and after each change until it ends; blocks until the next one is there."""
         return blocking(self._thread, self._inner.events())
 
+    def update(
+        self,
+        name: str,
+        payload: Any = None,
+        *,
+        id: Id | None = None,
+        timeout: Duration | None = None,
+        by: str | None = None,
+    ) -> Any:
+        """Ask the task for an update and wait for its answer; one ``id`` is carried out once.
+
+        With ``by`` it is audited under that name. Raises UpdateRejected, UpdateUnanswered, IllegalTransition for a task
+        that has ended, TimeoutError after ``timeout``: another call with the same ``id`` waits for the answer then.
+        """
+        return self._thread.call(self._inner.update(name, payload, id=id, timeout=timeout, by=by))
+
     def value(self, name: str, default: Any = UNSET) -> Any:
         """The value that the task has last published under that name, else ``default``. Raises ValueNotFound."""
         return self._thread.call(self._inner.value(name, default))

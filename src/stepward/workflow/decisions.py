@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from stepward.model.action import Action
 from stepward.model.states import StepKind
+from stepward.model.tasks.updates import UpdateAnswer
 from stepward.model.written_values import WrittenValue
 
 
@@ -94,6 +95,8 @@ class Decisions(Struct):
     """Keys of steps that are no longer awaited."""
     written: list[WrittenValue] = field(default_factory=list)
     """Values that the workflow wrote."""
+    answers: list[UpdateAnswer] = field(default_factory=list)
+    """Answers to updates."""
     end: RunEnd | None = None
 
     def take_delivery(self, key: str) -> Delivered | None:
@@ -163,6 +166,10 @@ class DecisionLog:
         name = key.rpartition("/")[0]
         entry = RecordedValue(key, number, kind, name, input, output, self._ordinal, self.asked, at, taken)
         self._open().recorded.append(entry)
+
+    def answer(self, answer: UpdateAnswer) -> None:
+        """An update is answered, by the workflow or by the check of its wait."""
+        self._open().answers.append(answer)
 
     def write(self, written: WrittenValue) -> None:
         """The workflow writes a value."""

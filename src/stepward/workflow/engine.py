@@ -17,6 +17,7 @@ from stepward.model.action import Action
 from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
+from stepward.model.tasks.updates import described
 from stepward.payload import NULL, PAYLOAD_BYTES
 from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.decisions import Decisions, RunEnd
@@ -139,7 +140,7 @@ class Execution:
         count = len(run.pending) + (0 if run.signals is None else len(run.signals))
         if count == 0:
             return None if self.next_timer is None else "timer"
-        first = f"signal {wait.name}" if wait is not None else next(iter(run.pending))
+        first = described(wait.name) if wait is not None else next(iter(run.pending))
         return first if count == 1 else f"{first}, +{count - 1} more"
 
     async def _main(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -224,7 +225,12 @@ class Execution:
 
     def _deliver_signal(self) -> bool:
         run = self._run
-        found = None if run.signals is None else run.signals.take()
+        signals = run.signals
+        if signals is None:
+            return False
+        while (rejection := signals.reject()) is not None:
+            run.ledger.answer(rejection)
+        found = signals.take()
         if found is None:
             return False
         wait, signal = found

@@ -15,6 +15,7 @@ from stepward.errors import InvalidPayload, Refused
 from stepward.model.action import current_caller
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import SET_ATTRIBUTES, AttributeValue, encoded, merged
+from stepward.model.tasks.updates import refuse_update_name
 from stepward.payload import decode
 from stepward.workflow import recorded_values
 from stepward.workflow.control import ContinueAsNew
@@ -42,17 +43,17 @@ class CurrentTask:
 
 def now() -> datetime:
     """The time of the last outcome delivered, in UTC; it stands still while the workflow computes."""
-    return datetime.fromtimestamp(_run("now()").loop.now, UTC)
+    return datetime.fromtimestamp(run_of("now()").loop.now, UTC)
 
 
 def random() -> float:
     """A number from 0 to 1, the same in every replay."""
-    return _run("random()").chance().random()
+    return run_of("random()").chance().random()
 
 
 def uuid4() -> uuids.UUID:
     """A random UUID, the same in every replay."""
-    return uuids.UUID(int=_run("uuid4()").chance().getrandbits(128), version=4)
+    return uuids.UUID(int=run_of("uuid4()").chance().getrandbits(128), version=4)
 
 
 def side_effect(fn: Callable[[], T]) -> T:
@@ -60,7 +61,7 @@ def side_effect(fn: Callable[[], T]) -> T:
 
     For quick reads of the world around (a setting, a clock). What ``fn`` raises is not recorded.
     """
-    run = _run("side_effect()")
+    run = run_of("side_effect()")
     if inspect.iscoroutinefunction(fn):
         raise InvalidPayload("side_effect: expected a plain function, found an async one; make it a step instead")
     value: T = decode(recorded_values.side_effect(run, fn), "side_effect")
@@ -72,7 +73,7 @@ def set_attributes(**values: AttributeValue | None) -> None:
 
     Raises Refused for a name or a value that is none, or for too many.
     """
-    run = _run("set_attributes()")
+    run = run_of("set_attributes()")
     recorded_values.side_effect(run, lambda: _set(run.task, values), SET_ATTRIBUTES)
 
 
@@ -91,7 +92,7 @@ def patched(id: str) -> bool:
     """
     if not SIGNAL_NAME.fullmatch(id):
         raise Refused(f"patched: expected an id of 1 to 200 of A-Z a-z 0-9 . _ : -, found {id[:60]!r}")
-    return recorded_values.patched(_run("patched()"), id)
+    return recorded_values.patched(run_of("patched()"), id)
 
 
 @overload
@@ -105,22 +106,23 @@ async def wait_for(name: str, *, timeout: Duration | None = None, type: Any = An
 
     Raises TimeoutError when none came within ``timeout``, InvalidPayload when it does not fit ``type``.
     """
-    run = _run("wait_for()")
+    run = run_of("wait_for()")
     if not SIGNAL_NAME.fullmatch(name):
         raise Refused(f"wait_for: expected a signal's name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
+    refuse_update_name(name)
     limit = None if timeout is None else seconds(timeout, "wait_for timeout", zero=True)
     return decode(await wait_for_signal(run, name, limit), f"signal {name}", type)
 
 
 def continue_as_new(*args: Any, **kwargs: Any) -> NoReturn:
     """End this run and start the next with these arguments and an empty history, in one commit."""
-    run = _run("continue_as_new()")
+    run = run_of("continue_as_new()")
     raise ContinueAsNew(run.workflow.signature.pack(args, kwargs, limit=run.payload_limit))
 
 
 def current_task() -> CurrentTask:
     """The task whose workflow code runs now."""
-    run = _run("current_task()")
+    run = run_of("current_task()")
     task = run.task
     labels = decode(task.labels, "labels", dict[str, str])
     return CurrentTask(task.id, task.uid, task.workflow, task.version, task.run, labels=labels, replaying=run.replaying)
@@ -151,7 +153,8 @@ def workflow_logger(name: str = LOGGER) -> WorkflowLogger:
 logger = workflow_logger()
 
 
-def _run(what: str) -> Run:
+def run_of(what: str) -> Run:
+    """The run whose workflow code calls ``what``. Raises Refused elsewhere."""
     run = current_run()
     if run is None:
         raise Refused(f"{what} is for workflow code only; found no running workflow; call it inside one")

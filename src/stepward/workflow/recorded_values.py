@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stepward.model.states import TASK_ENDS, StepKind
+from stepward.model.tasks.updates import UpdateAnswer
 from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.payload import NULL, decode, encode
 from stepward.workflow.replay.divergence import PATCHED
@@ -55,6 +56,20 @@ def write(run: Run, kind: WriteKind, name: str, value: object) -> None:
     if recorded is None:
         run.record(number, key, NULL)
         run.ledger.write(WrittenValue(kind, name, output))
+        run.check_length()
+    run.loop.check_usable()
+
+
+def answer(run: Run, name: str, answer: UpdateAnswer) -> None:
+    """Record that the workflow answers an update here; a replay answers nothing."""
+    run.loop.check_usable()
+    key = run.ledger.next_key(f"answer:{name}")
+    number = run.ledger.ask()
+    recorded = run.use(number, StepKind.VALUE, key)
+    run.loop.check_usable()
+    if recorded is None:
+        run.record(number, key, NULL)
+        run.ledger.answer(answer)
         run.check_length()
     run.loop.check_usable()
 

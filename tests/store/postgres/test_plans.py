@@ -135,6 +135,8 @@ EXPECTED = {
     "client.live_value": {"live_value_pkey"},
     "client.live_values": {"live_value_pkey"},
     "client.stream_values": {"stream_value_pkey"},
+    "client.update": {"update_request_pkey"},
+    "turn.answer": {"update_request_pkey"},
     "client.streams": {"stream_value_pkey"},
     "client.steps": {"task_id_key", "step_pkey"},
     "submission.existing": {"task_id_key"},

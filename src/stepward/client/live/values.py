@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Any
 
-from stepward.client.waiting.waiting import StoreChanges
+from stepward.client.live.client_ports import ValuesClient
 from stepward.errors import Refused, ValueNotFound
-from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.model.written_values import checked_value_name
 from stepward.payload import decode
-from stepward.store.contract import Store, StreamValue
+from stepward.store.contract import StreamValue
 
 
 class Unset:
@@ -23,23 +22,6 @@ class Unset:
 
 
 UNSET = Unset()
-
-
-class ValuesClient(Protocol):
-    """What reading values needs of a client."""
-
-    @property
-    def store(self) -> Store:
-        """The store."""
-        ...
-
-    async def record(self, id: str) -> Task:
-        """The task's record. Raises TaskNotFound."""
-        ...
-
-    def changes(self) -> StoreChanges:
-        """Waits for changes of the store."""
-        ...
 
 
 async def published_value(client: ValuesClient, id: str, name: str, default: Any) -> Any:

@@ -16,7 +16,9 @@ from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.page_addresses import task_href
 
-VERBS = frozenset({"resubmit", "mark_done", "signal", "undo", "cancel", "suspend", "resume", "confirm"})
+ANSWER_SECONDS = 5
+"""Seconds for which a page waits for a task's answer to an update."""
+VERBS = frozenset({"resubmit", "mark_done", "signal", "update", "undo", "cancel", "suspend", "resume", "confirm"})
 
 
 @post("/tasks/{task_id:str}/act", permission=Permission.ACT)
@@ -36,6 +38,8 @@ async def task_act(request: PageRequest, client: RequestClient, console: SharedC
                 await _carry_out(handle, verb, form, by=client.principal.name)
     except ActProposed:
         verb = PROPOSE
+    except TimeoutError:
+        verb = "update_asked"
     console.forget()
     return Redirect(f"{root_of(request)}{task_href(found.record.id)}?done={verb}", status_code=303)
 
@@ -50,6 +54,9 @@ async def _carry_out(handle: TaskHandle, verb: str, form: SentForm, *, by: str) 
     elif verb == "signal":
         name = form.text("name")
         await handle.signal(name, form.json("value", f"signal {name}"), by=by)
+    elif verb == "update":
+        name = form.text("name")
+        await handle.update(name, form.json("value", f"update {name}"), timeout=ANSWER_SECONDS, by=by)
     else:
         await {"undo": handle.undo, "cancel": handle.cancel, "suspend": handle.suspend, "resume": handle.resume}[verb]()
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from litestar.handlers import HTTPRouteHandler
 
 from stepward.http.api import alerts, batches, completions, limits, schedules, system
-from stepward.http.api.tasks import diagnosis, live_values, proposals, streams, submissions, task_acts, task_reads
+from stepward.http.api.tasks import (
+    diagnosis,
+    live_values,
+    proposals,
+    streams,
+    submissions,
+    task_acts,
+    task_reads,
+    updates,
+)
 
 API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     task_reads.list_tasks,
@@ -28,6 +37,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     task_acts.resubmit_task,
     task_acts.mark_step_done,
     task_acts.signal_task,
+    updates.update_task,
     proposals.list_proposals,
     proposals.confirm_proposal,
     completions.complete_step,

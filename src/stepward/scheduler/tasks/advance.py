@@ -171,7 +171,7 @@ class Advance:
             return
         if decisions.delivered:
             self._deliver(active, decisions, now)
-        if decisions.recorded:
+        if decisions.recorded or decisions.answers:
             self._record(active, decisions, now)
         for call in decisions.calls:
             self._call(active, call, now)
@@ -214,6 +214,7 @@ class Advance:
                 change.take(recorded.taken)
         for written in decisions.written:
             change.write(written, now)
+        change.answer(decisions.answers, now)
 
     def _call(self, active: ActiveTask, call: StepCall, now: float) -> None:
         change = active.change or active.changed()

@@ -58,6 +58,7 @@ from stepward.store.contract.values.batches import (
 )
 from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.change_rows import (
+    ANSWER_SECONDS,
     TRIM_ROWS,
     AddedEvents,
     Deliver,
@@ -74,10 +75,11 @@ from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
-from stepward.store.contract.values.updates import UpdateRow, UpdateState
+from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateRow, UpdateState
 from stepward.store.contract.values.written import StreamRow, WrittenRow, written_rows
 
 __all__ = [
+    "ANSWER_SECONDS",
     "BATCH_ENDS",
     "MOST_COUNTED",
     "MOST_IN_ERROR",
@@ -86,6 +88,7 @@ __all__ = [
     "OVERTAKEN",
     "TRIM_ROWS",
     "AddedEvents",
+    "AnswerRow",
     "ArchiveErasureStore",
     "AuditHead",
     "AuditedAct",
@@ -164,6 +167,7 @@ __all__ = [
     "Trim",
     "UnownedStep",
     "UnownedSteps",
+    "UpdateAct",
     "UpdateRow",
     "UpdateState",
     "WaitForHook",

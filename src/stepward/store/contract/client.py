@@ -15,6 +15,7 @@ from stepward.store.contract.parts.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive
+from stepward.store.contract.values.updates import UpdateAct, UpdateRow
 
 
 class Tally(Struct, frozen=True):
@@ -108,6 +109,14 @@ class ClientStore(CompletionStore, LiveValueStore, Protocol):
 
         It is audited only with an ``actor``, because entries of the audit are serialised over all tasks.
         """
+        ...
+
+    async def ask_update(self, asked: UpdateAct) -> UpdateRow:
+        """Asks a task for an update; one whose id was asked before is returned as it stands, and nothing is changed."""
+        ...
+
+    async def update(self, task: str, id: str) -> UpdateRow | None:
+        """An update of the task with that uid; None if it was not asked for."""
         ...
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:

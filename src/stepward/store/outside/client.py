@@ -23,6 +23,8 @@ from stepward.store.contract import (
     Submitted,
     Tally,
     Transaction,
+    UpdateAct,
+    UpdateRow,
 )
 from stepward.store.outside.changes import put_row
 from stepward.store.outside.histories import fetch_task
@@ -32,8 +34,8 @@ class LargePayloadClient:
     """Implements ``ClientStore`` around another. Raises StoreUnavailable while the object store cannot be reached.
 
     What ended tasks gave is fetched; reads of tasks and steps give references, as lists would fetch without a bound.
-    Values that tasks publish or stream stay in the store. Tasks that are submitted within a transaction are given with
-    references.
+    Values that tasks publish or stream and answers to updates stay in the store. Tasks that are submitted within a
+    transaction are given with references.
     """
 
     def __init__(self, inner: ClientStore, keeper: PayloadKeeper) -> None:
@@ -112,6 +114,15 @@ class LargePayloadClient:
 
     async def streams(self, task: str) -> dict[str, int]:
         return await self._inner.streams(task)
+
+    async def ask_update(self, asked: UpdateAct) -> UpdateRow:
+        """As ``ClientStore.ask_update``."""
+        if self._keeper.is_large(asked.body):
+            asked = replace(asked, body=await self._keeper.put(await self._owner(asked.task_id), asked.body))
+        return await self._inner.ask_update(asked)
+
+    async def update(self, task: str, id: str) -> UpdateRow | None:
+        return await self._inner.update(task, id)
 
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         return await self._inner.workflow(name)

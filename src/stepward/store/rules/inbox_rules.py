@@ -8,6 +8,7 @@ from stepward.errors import InboxFull
 from stepward.model.effects import place_name
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.tasks.updates import described
 from stepward.payload import is_json
 from stepward.store.contract import (
     Post,
@@ -28,9 +29,9 @@ def check_signals(task: Task, waiting: int, size: int, name: str) -> None:
     """Raise InboxFull for one signal more than may wait; both numbers count it as well, ``size`` in bytes."""
     if waiting > MOST_SIGNALS or size > SIGNAL_BYTES:
         raise InboxFull(
-            f"signal {name} to task {task.id}: expected at most {MOST_SIGNALS:,} signals and {SIGNAL_BYTES:,} bytes "
-            f"of them that the task has not taken yet, found {waiting:,} and {size:,} with this one; "
-            "send it again when the task has taken some"
+            f"{described(name)} to task {task.id}: expected at most {MOST_SIGNALS:,} signals and updates and "
+            f"{SIGNAL_BYTES:,} bytes of them that the task has not taken yet, found {waiting:,} and {size:,} with this "
+            "one; send it again when the task has taken some"
         )
 
 

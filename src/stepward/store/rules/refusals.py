@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from stepward.errors import IllegalTransition, InstanceFenced, TaskChanged, TaskConflict, TaskNotFound
 from stepward.model.records import Task
 from stepward.model.tasks.task_version import task_version
-from stepward.store.contract import Submitted, Tally
+from stepward.model.tasks.updates import described
+from stepward.store.contract import Submitted, Tally, UpdateRow
 
 
 def fenced(instance: str) -> InstanceFenced:
@@ -39,10 +40,19 @@ def id_taken(id: str) -> TaskConflict:
 
 
 def signal_too_late(task: Task, name: str) -> IllegalTransition:
-    """A signal for a task that has ended."""
+    """A signal or an update for a task that has ended."""
     return IllegalTransition(
-        f"signal {name} to task {task.id}: expected one that has not ended, found it {task.state}; look at the id"
+        f"{described(name)} to task {task.id}: expected one that has not ended, found it {task.state}; look at the id"
     )
+
+
+def check_same_update(task: Task, found: UpdateRow, name: str) -> None:
+    """Raises TaskConflict if the id of an update belongs to one of another name."""
+    if found.name != name:
+        raise TaskConflict(
+            f"update {found.id} of task {task.id}: expected {name!r} under that id, found {found.name!r}; "
+            "choose another id"
+        )
 
 
 def check_version(task: Task, tally: Tally, expected: Sequence[str]) -> None:

@@ -77,6 +77,15 @@ STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
 rows, each of which must change one row."""
 
 
+def answer_rows(changes: Sequence[Change]) -> list[Values]:
+    """The first answer to each update."""
+    first: dict[tuple[str, str], Values] = {}
+    for change in changes:
+        for row in change.answers:
+            first.setdefault((row.task, row.id), astuple(row))
+    return list(first.values())
+
+
 def local_submissions(instance: str, changes: Sequence[Change]) -> list[Task]:
     """Tasks that this commit submits and claims. Raises Missed for one that is claimed for another instance."""
     tasks = [change.born for change in changes if change.born is not None]
@@ -107,6 +116,7 @@ def is_owners(change: Change) -> bool:
         or change.complete_by
         or change.published
         or change.appended
+        or change.answers
     )
 
 

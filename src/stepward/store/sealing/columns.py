@@ -23,7 +23,7 @@ class PayloadForm(Enum):
     """An error object; searches read its type, and alerts of code that does not fit its place."""
     DETAILS = ("agent", "workflow", "version", "queue")
     """The details of an alert, by which an open one is found again."""
-    ACT = ("doubt", "later", "signal", "generation", "set_aside", "priority", "batch")
+    ACT = ("doubt", "later", "signal", "update", "generation", "set_aside", "priority", "batch")
     """The details of an act; those whose fields are all of ``PLAIN_FIELDS`` are not sealed."""
     TEXT = None
     """A text, in a column of texts."""
@@ -60,7 +60,7 @@ PLAIN_FIELDS = frozenset(
     }
     | {"hash", "id", "instance", "labels", "later", "list", "matched", "method", "name", "note", "omitted_before"}
     | {"parameters", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run", "schedule"}
-    | {"set_aside", "signal", "tasks", "through", "verb", "workflows"}
+    | {"set_aside", "signal", "tasks", "through", "update", "verb", "workflows"}
 )
 """Fields of the details of acts that quote no payload: the edited input of a repair and its result are others."""
 
@@ -171,6 +171,7 @@ GIVEN: dict[str, Columns] = {
     "supervisor.decide": _of_step(error=6),
     "progress.note": _of_step(progress=4),
     **_for_each(("turn.publish", "turn.append"), WRITTEN),
+    "turn.answer": [SealedColumn(3, "update.answer", BY_NAME)],
     "inbox.insert": [SealedColumn(3, "inbox.body", (0, 1, 2))],
     "inbox.move_free": [SealedColumn(4, "task.error", (0,), PayloadForm.ERROR)],
     "journal.insert_alert": [
@@ -215,6 +216,7 @@ SHOWN: dict[str, Columns] = {
     "supervisor.expired_steps": EXPIRED,
     **_for_each(("client.live_value", "client.live_values"), WRITTEN),
     "client.stream_values": STREAMED,
+    "client.update": [SealedColumn(4, "update.answer", BY_NAME)],
     "submission.existing": [SealedColumn(3, "task.input", (1,))],
 }
 """By query, the columns of its rows that are opened."""

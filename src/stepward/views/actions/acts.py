@@ -21,6 +21,7 @@ NAMES = {
     "resume": "Resume",
     "mark_done": "Mark as done",
     "signal": "Send the signal",
+    "update": "Ask for the update",
     "delete": "Delete",
 }
 """The labels of the acts' buttons."""

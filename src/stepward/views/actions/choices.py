@@ -21,6 +21,7 @@ from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
 
 SIGNAL = "signal "
+UPDATE = "update "
 INPUT = "--input"
 UNREADABLE = "InvalidPayload"
 ENDLESS = "HistoryTooLong"
@@ -76,6 +77,9 @@ def choices(record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Cho
     if status.state is TaskState.WAITING and waits_for.startswith(SIGNAL):
         name = waits_for.removeprefix(SIGNAL).partition(",")[0]
         return [Choice(("signal", id, name, "JSON"), "send the signal that it waits for")]
+    if status.state is TaskState.WAITING and waits_for.startswith(UPDATE):
+        name = waits_for.removeprefix(UPDATE).partition(",")[0]
+        return [Choice(("update", id, name, "JSON"), "ask for the update that it waits for, and see its answer")]
     return []
 
 

@@ -280,5 +280,15 @@ RUN = WorkflowLoop._run.__code__
 """What calls workflow code: no frame further out is a workflow's."""
 
 
+def outside_loop(fn: Callable[..., object], *args: Any) -> None:
+    """Call a plain function that the engine needs and that may use nothing of the workflow."""
+    inner = _get_running_loop()
+    _set_running_loop(None)
+    try:
+        fn(*args)
+    finally:
+        _set_running_loop(inner)
+
+
 def _leave_generator(generator: AsyncGenerator[Any, Any]) -> None:
     """Leaves a dropped generator open: only the end of its execution closes it."""

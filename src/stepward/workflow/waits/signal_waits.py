@@ -6,14 +6,16 @@ import asyncio
 
 from stepward.durations import text
 from stepward.model.states import StepKind
+from stepward.model.tasks.updates import described
 from stepward.payload import NULL
 from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.run import Run
-from stepward.workflow.waits.signals import Wait
+from stepward.workflow.waits.signals import UpdateCheck, Wait
 
 
-async def wait_for_signal(run: Run, name: str, timeout: float | None) -> bytes:
-    """The payload of the next signal of that name; TimeoutError after ``timeout`` seconds."""
+async def wait_for_signal(run: Run, name: str, timeout: float | None, refusal: UpdateCheck | None = None) -> bytes:
+    """The payload of the next signal of that name that ``refusal`` does not answer; TimeoutError after ``timeout``
+    seconds."""
     future: asyncio.Future[bytes] = PLAIN(loop=run.loop)
     if run.loop.halted:
         await run.stay(future)
@@ -23,7 +25,7 @@ async def wait_for_signal(run: Run, name: str, timeout: float | None) -> bytes:
     if step is not None:
         run.meet(step, future, NULL)
     else:
-        run.open_signals().add(Wait(key, number, name, future))
+        run.open_signals().add(Wait(key, number, name, future, refusal))
     timer = None if timeout is None else run.loop.call_later(timeout, _expire, future, name, timeout)
     try:
         return await future
@@ -33,7 +35,8 @@ async def wait_for_signal(run: Run, name: str, timeout: float | None) -> bytes:
 
 def _expire(future: asyncio.Future[bytes], name: str, timeout: float) -> None:
     if not future.done():
-        future.set_exception(TimeoutError(f"no signal {name!r} within {text(timeout)}"))
+        kind, _, named = described(name).partition(" ")
+        future.set_exception(TimeoutError(f"no {kind} {named!r} within {text(timeout)}"))
 
 
 def _stop_waiting(run: Run, key: str, timer: Timer | None) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import NamedTuple
+
+from stepward.model.tasks.updates import UpdateAnswer
 
 
 class Signal(NamedTuple):
@@ -16,6 +19,10 @@ class Signal(NamedTuple):
     at: float
 
 
+UpdateCheck = Callable[[Signal], UpdateAnswer | None]
+"""Returns the answer that rejects an update; None for one that the wait takes."""
+
+
 class Wait(NamedTuple):
     """A ``wait_for`` that has no signal yet; ``number`` is its place in the order of asking."""
 
@@ -23,6 +30,8 @@ class Wait(NamedTuple):
     number: int
     name: str
     future: asyncio.Future[bytes]
+    refusal: UpdateCheck | None = None
+    """The answer that rejects an update; None for one that the wait takes."""
 
 
 class Signals:
@@ -66,11 +75,22 @@ class Signals:
             wait = self._waits.get(key)
             queue = None if wait is None else self._queues.get(wait.name)
             if wait is not None and queue:
-                signal = queue.popleft()
-                if not queue:
-                    del self._queues[wait.name]
+                signal = self._next(wait.name, queue)
                 self.withdraw(key)
                 return wait, signal
+        return None
+
+    def reject(self) -> UpdateAnswer | None:
+        """Removes the next signal if the wait that would take it rejects it, and returns the answer."""
+        while self._ready:
+            wait = self._waits.get(self._ready[0][1])
+            queue = None if wait is None else self._queues.get(wait.name)
+            if wait is not None and queue:
+                answer = None if wait.refusal is None else wait.refusal(queue[0])
+                if answer is not None:
+                    self._next(wait.name, queue)
+                return answer
+            heapq.heappop(self._ready)
         return None
 
     def withdraw(self, key: str) -> None:
@@ -84,6 +104,12 @@ class Signals:
             self._make_ready(wait.name)
         else:
             del self._names[wait.name]
+
+    def _next(self, name: str, queue: deque[Signal]) -> Signal:
+        signal = queue.popleft()
+        if not queue:
+            del self._queues[name]
+        return signal
 
     def _make_ready(self, name: str) -> None:
         keys = self._names.get(name)

@@ -1,4 +1,4 @@
-"""``submit`` and ``signal``: input for tasks from outside."""
+"""``submit``, ``signal`` and ``update``: input for tasks from outside."""
 
 from __future__ import annotations
 
@@ -68,6 +68,20 @@ async def signal(client: Client, id: str, name: str, value: str, signal_id: str 
     payload = json_value(value, f"signal {name}")
     fresh = await client.task(id).signal(name, payload, signal_id, by=actor())
     click.echo(f"{id}: {'signalled' if fresh else 'this signal came before'}")
+
+
+@click.command("update", context_settings={"ignore_unknown_options": True})
+@click.argument("id", shell_complete=task_ids)
+@click.argument("name")
+@click.argument("value", metavar="[JSON]", default="null")
+@click.option("--id", "update_id", metavar="UPDATE_ID", help="An update is carried out once under its id.")
+@click.option("--timeout", metavar="D", default="30s", show_default=True, help="How long to wait for the answer.")
+@with_client
+async def update(client: Client, id: str, name: str, value: str, update_id: str | None, timeout: str) -> None:
+    """Ask task ID for the update NAME, with JSON as its payload, and print the task's answer; exit 1 without one."""
+    payload = json_value(value, f"update {name}")
+    answer = await client.task(id).update(name, payload, id=update_id, timeout=timeout, by=actor())
+    click.echo(json.dumps(answer))
 
 
 async def _submit(app: App, workflow: str, arguments: list[object], options: dict[str, Any], *, wait: bool) -> None:

@@ -99,6 +99,10 @@ class ScopedClient:
         """The store's clock."""
         return self._session.store.now()
 
+    def new_id(self) -> str:
+        """A new unique id."""
+        return self._session.new_uid()
+
     async def find(self, id: str) -> FoundTask:
         """The task with that id. Raises TaskNotFound, with the same message for a task out of scope."""
         record = await self._session.record(id)
@@ -122,20 +126,20 @@ class ScopedClient:
         found = await self.find(id)
         status = await found.handle.status()
         if status.error is not None:
-            await self._note_payloads(found.record)
+            await self.note_payloads(found.record)
         return status if self.principal.payloads else hidden_status(status)
 
     async def record_and_status(self, id: str) -> tuple[Task, TaskStatus]:
         """The task's record with all its payloads, and the status at that record. Raises TaskNotFound."""
         record = (await self.find(id)).record
-        await self._note_payloads(record)
+        await self.note_payloads(record)
         (status,) = await self._session.statuses([record])
         return record, status if self.principal.payloads else hidden_status(status)
 
     async def steps(self, id: str) -> list[StepRecord]:
         """The task's steps in order. Raises TaskNotFound."""
         found = await self.find(id)
-        await self._note_payloads(found.record)
+        await self.note_payloads(found.record)
         steps = await found.handle.steps()
         return steps if self.principal.payloads else [hidden_step(step) for step in steps]
 
@@ -160,7 +164,7 @@ class ScopedClient:
     async def live_values(self, id: str) -> list[LiveValue]:
         """The values that a task has published, by name. Raises TaskNotFound."""
         record = (await self.find(id)).record
-        await self._note_payloads(record)
+        await self.note_payloads(record)
         return await self._session.store.client.live_values(record.uid)
 
     async def streams(self, id: str) -> dict[str, int]:
@@ -170,7 +174,7 @@ class ScopedClient:
     async def stream_values(self, id: str, name: str, start: int) -> list[StreamValue]:
         """A page of a stream from a position on. Raises TaskNotFound."""
         record = (await self.find(id)).record
-        await self._note_payloads(record)
+        await self.note_payloads(record)
         return await self._session.store.client.stream_values(record.uid, name, start)
 
     async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
@@ -237,7 +241,7 @@ class ScopedClient:
     async def audits(self, id: str, limit: int) -> list[Audit]:
         """The audit of a task, newest first. Raises TaskNotFound."""
         found = await self.find(id)
-        await self._note_payloads(found.record)
+        await self.note_payloads(found.record)
         acts = await self._client.audits(id, limit)
         return acts if self.principal.payloads else [hidden_audit(act) for act in acts]
 
@@ -284,7 +288,8 @@ class ScopedClient:
         if not any(self.sees(task) for task in tasks):
             raise CompletionRefused(UNREADABLE.message, reason=UNREADABLE.reason)
 
-    async def _note_payloads(self, record: Task) -> None:
+    async def note_payloads(self, record: Task) -> None:
+        """Records in the audit that the principal sees payloads of the task."""
         if self.principal.payloads:
             await self._audit.read_payloads(self.principal, record.uid)
 

@@ -66,7 +66,7 @@ async def submit_task(
         reply_to=data.reply_to,
     )
     location = {"Location": f"{request.scope.get('stepward.base', '')}{task_path(id)}"}
-    seconds = _wait_seconds(prefer)
+    seconds = wait_seconds(prefer)
     slots: StreamSlots = request.app.state.slots
     if not seconds or not slots.is_free(client.principal):
         return await answer_of(client, id, 202, **location)
@@ -96,6 +96,7 @@ def _id(requested: str | UnsetType, key: str | None) -> str | None:
     return requested
 
 
-def _wait_seconds(prefer: str | None) -> int:
+def wait_seconds(prefer: str | None) -> int:
+    """How long the sender of ``Prefer: wait=N`` waits for an answer."""
     found = WAIT.search(prefer or "")
     return 0 if found is None else min(int(found[1]), MOST_WAIT_SECONDS)

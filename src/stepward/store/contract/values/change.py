@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from stepward.model.plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, Step, Task
+from stepward.model.tasks.updates import UpdateAnswer
 from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract.values.change_rows import (
     AddedEvents,
@@ -26,6 +27,7 @@ from stepward.store.contract.values.change_rows import (
     Trim,
     Watch,
 )
+from stepward.store.contract.values.updates import AnswerRow, UpdateState
 from stepward.store.contract.values.written import WrittenRow, written_rows
 
 T = TypeVar("T")
@@ -107,6 +109,8 @@ class Change(Struct, kw_only=True):
     """Values that replace those of their names."""
     appended: Sequence[WrittenRow] = ()
     """Values for streams, in order."""
+    answers: Sequence[AnswerRow] = ()
+    """Answers to updates; of two to one update the first counts, and a second changes nothing."""
     fits: bytes | None = None
     """The details of the alert of a place where this task no longer waits for code that matches its record: the
     alert is acknowledged when no other task waits there."""
@@ -191,6 +195,14 @@ class Change(Struct, kw_only=True):
     def post(self, post: Post) -> None:
         """Adds a message for the inbox of another task."""
         self.posts = _longer(self.posts, post)
+
+    def answer(self, answers: Sequence[UpdateAnswer], now: float) -> None:
+        """Adds answers to updates."""
+        for answer in answers:
+            state = UpdateState.ACCEPTED if answer.is_accepted else UpdateState.REJECTED
+            self.answers = _longer(self.answers, AnswerRow(self.task, answer.id, state, answer.body, now))
+            if answer.taken is not None:
+                self.take(answer.taken)
 
     def write(self, value: WrittenValue, now: float) -> None:
         """Adds a value that workflow code wrote."""

@@ -122,12 +122,15 @@ class AddedEvents(Struct, gc=False):
     bodies: list[bytes] = field(default_factory=list)
 
 
+ANSWER_SECONDS = 86_400.0
+"""Seconds for which the answer to an update outlasts the run that gave it."""
 TRIM_ROWS = 1_000
-"""Most steps of former runs, and most ids of their signals, that one change deletes."""
+"""Most steps of former runs, most ids of their signals, and most old answers, that one change deletes."""
 
 
 class Trim(Struct, frozen=True, gc=False):
-    """Deletes steps of runs ``first`` to ``last``, and ids of signals that were received in runs up to ``last``."""
+    """Deletes steps of runs ``first`` to ``last``, ids of signals that were received in runs up to ``last``, and old
+    answers to updates."""
 
     first: int
     last: int

@@ -17,6 +17,31 @@ class UpdateState(StrEnum):
     REJECTED = "rejected"
 
 
+class AnswerRow(Struct, frozen=True, gc=False):
+    """An answer to an update that was asked for and is not answered yet."""
+
+    task: str
+    id: str
+    state: UpdateState
+    answer: bytes
+    at: float
+
+
+class UpdateAct(Struct, frozen=True):
+    """An update as it is asked for."""
+
+    task_id: str
+    id: str
+    name: str
+    body: bytes
+    """The ``UpdateMessage`` as JSON."""
+    actor: str | None = None
+    """The actor in the audit; None: it is not audited."""
+    expected: tuple[str, ...] = ()
+    """Versions of the task, one of which it must have; empty: any."""
+    reason: str | None = None
+
+
 class UpdateRow(Struct, frozen=True):
     """An update that was asked for under an id, answered at most once."""
 

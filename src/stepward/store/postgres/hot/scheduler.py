@@ -122,6 +122,6 @@ def _concerns_others(change: Change) -> bool:
     move = change.move
     lets_go = move is not None and (move.release or move.after in TASK_ENDS)
     has_failed = any(watch.error is not None for watch in change.watches)
-    has_written = change.published or change.appended
+    has_written = change.published or change.appended or change.answers
     is_news = change.posts or change.status_events or change.children or change.alerts or has_written
     return bool(lets_go or has_failed or is_news)

@@ -175,6 +175,13 @@ from (
     from unnest($1::text[], $2::text[], $3::bytea[], $4::float8[]) with ordinality as v (task, name, value, at, place)
     group by task, name order by task, name) as g
 
+-- name: answer
+-- Records the answers to updates that have none yet.
+update {schema}.update_request as u set state = v.state, answer = v.answer, answered_at = v.at
+from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::float8[]) as v (task, id, state, answer, at)
+where u.task = v.task and u.id = v.id and u.state = 'asked'
+returning 1
+
 -- name: trim_steps
 -- Deletes a bounded number of the steps of each task's former runs; if asked, none that an undo has to reach, must stop
 -- at or has to name.
@@ -200,4 +207,13 @@ delete from {schema}.signal_seen where ctid = any(array(
     from unnest($1::text[], $2::integer[]) as v (task, last)
     cross join lateral (
         select g.ctid from {schema}.signal_seen as g where g.task = v.task and g.run <= v.last
+        limit $3::integer) as found))
+
+-- name: trim_updates
+-- Deletes a bounded number of each task's updates that were answered before an instant.
+delete from {schema}.update_request where ctid = any(array(
+    select found.ctid
+    from unnest($1::text[]) as v (task)
+    cross join lateral (
+        select u.ctid from {schema}.update_request as u where u.task = v.task and u.answered_at < $2::float8
         limit $3::integer) as found))

@@ -9,12 +9,13 @@ from msgspec.structs import astuple, replace
 
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
-from stepward.store.contract import TRIM_ROWS, AddedEvents, Change, TaskMove
+from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, AddedEvents, Change, TaskMove
 from stepward.store.postgres.engine.columns import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 from stepward.store.rules.changes import NOT_AS_READ, TOLD_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
+    answer_rows,
     check_move,
     held_tasks,
     local_submissions,
@@ -48,9 +49,10 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
         *_attributes(changes),
         *_planned(changes),
         *_steps(changes),
-        *_trims(changes),
+        *_trims(changes, now),
         *_children(changes),
         *_events(changes, now),
+        *_answers(changes),
     ]
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
@@ -131,7 +133,7 @@ def _steps(changes: Sequence[Change]) -> list[TurnPart]:
     return [part for query, reason, rows_of in STEP_QUERIES for part in _part(query, rows_of(changes), reason)]
 
 
-def _trims(changes: Sequence[Change]) -> list[TurnPart]:
+def _trims(changes: Sequence[Change], now: float) -> list[TurnPart]:
     rows = trim_rows(changes)
     if not rows:
         return []
@@ -139,6 +141,7 @@ def _trims(changes: Sequence[Change]) -> list[TurnPart]:
     return [
         TurnPart("turn.trim_steps", [tasks, firsts, lasts, keeps, TRIM_ROWS], None, ""),
         TurnPart("turn.trim_signals", [tasks, lasts, TRIM_ROWS], None, ""),
+        TurnPart("turn.trim_updates", [tasks, now - ANSWER_SECONDS, TRIM_ROWS], None, ""),
     ]
 
 
@@ -152,6 +155,10 @@ def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
         (c.status_events.queue, body) for c in changes if c.status_events is not None for body in c.status_events.bodies
     ]
     return [TurnPart("status_events.put", event_columns(events, now), None, "")] if events else []
+
+
+def _answers(changes: Sequence[Change]) -> list[TurnPart]:
+    return [part._replace(rows=None) for part in _part("answer", answer_rows(changes), "")]
 
 
 def _as_born(task: Task, change: Change) -> Task:

@@ -29,7 +29,7 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
         "signal_seen": "sid",
         "live_value": "siu",
         "stream_value": "si",
-        "update_request": "siu",
+        "update_request": "siud",
         "workflow": "siu",
         "schedule": "siu",
         "instance": "siu",

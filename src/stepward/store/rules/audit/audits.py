@@ -16,6 +16,7 @@ from stepward.model.messages.requests import Reply
 from stepward.model.records import Audit, Instance, Task
 from stepward.model.states import TaskState
 from stepward.model.tasks import stopped_tasks
+from stepward.model.tasks.updates import described
 from stepward.store.contract import (
     Batch,
     BatchParameters,
@@ -31,9 +32,10 @@ BY_HAND = ("in_doubt", "late_effect", "late_effect_after_undo", "unserved")
 
 
 def signal_audit(task: Task, post: Post, actor: str, reason: str | None) -> Audit:
-    """An operator gave the task a signal."""
-    details = {"signal": post.name} | ({"id": post.sender} if post.sender else {}) | _reason(reason)
-    return Audit(actor=actor, act="signal", task=task.uid, before=task.state, details=msgspec.json.encode(details))
+    """An operator gave the task a signal, or asked it for an update."""
+    act, _, name = described(post.name).partition(" ")
+    details = {act: name} | ({"id": post.sender} if post.sender else {}) | _reason(reason)
+    return Audit(actor=actor, act=act, task=task.uid, before=task.state, details=msgspec.json.encode(details))
 
 
 def directive_audit(

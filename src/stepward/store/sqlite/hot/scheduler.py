@@ -10,13 +10,14 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.store import rows
-from stepward.store.contract import TRIM_ROWS, Change, Committed
+from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, Change, Committed
 from stepward.store.queries import load_queries
 from stepward.store.rules import refusals
 from stepward.store.rules.changes import NOT_AS_READ, Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
+    answer_rows,
     held_tasks,
     local_submissions,
     move_values,
@@ -135,7 +136,7 @@ def _apply(connection: Connection, instance: str, changes: Sequence[Change], now
     _check_held(connection, instance, changes)
     for query, what, rows_of in STEP_QUERIES:
         _run(connection, what, TURN[query], rows_of(changes))
-    _trim(connection, changes)
+    _trim(connection, changes, now)
     events = [(change.task, change.status_events) for change in changes if change.status_events is not None]
     if events:
         status_events.put(connection, events, now)
@@ -148,6 +149,9 @@ def _apply(connection: Connection, instance: str, changes: Sequence[Change], now
     attributes = [(change.task, change.attributes) for change in changes if change.attributes is not None]
     if attributes:
         connection.change_many(TURN["set_attributes"], attributes)
+    answers = answer_rows(changes)
+    if answers:
+        connection.change_many(TURN["answer"], answers)
     children = [astuple(child) for change in changes for child in change.children]
     if children:
         connection.change_many(TURN["insert_child"], children)
@@ -181,10 +185,13 @@ def _check_held(connection: Connection, instance: str, changes: Sequence[Change]
         raise Missed(f"the task is not held by {instance}")
 
 
-def _trim(connection: Connection, changes: Sequence[Change]) -> None:
+def _trim(connection: Connection, changes: Sequence[Change], now: float) -> None:
     trims = [(*row, TRIM_ROWS) for row in trim_rows(changes)]
-    for query in ("trim_steps", "trim_signals") if trims else ():
-        connection.change_many(TURN[query], trims)
+    if trims:
+        connection.change_many(TURN["trim_steps"], trims)
+        connection.change_many(TURN["trim_signals"], trims)
+        answers = [(task, now - ANSWER_SECONDS, TRIM_ROWS) for task, *_ in trims]
+        connection.change_many(TURN["trim_updates"], answers)
 
 
 def _write_others(connection: Connection, changes: Sequence[Change], now: float) -> None:

@@ -99,6 +99,11 @@ insert into stepward_stream_value (task, name, position, value, at)
 values (?1, ?2, (
     select coalesce(max(position) + 1, 0) from stepward_stream_value where task = ?1 and name = ?2), ?3, ?4)
 
+-- name: answer
+-- Records the answer to an update that has none yet.
+update stepward_update_request set state = ?3, answer = ?4, answered_at = ?5
+where task = ?1 and id = ?2 and state = 'asked'
+
 -- name: trim_steps
 -- Deletes a bounded number of the steps of former runs; with ?4 none that an undo has to reach, must stop at or has to
 -- name.
@@ -115,3 +120,8 @@ delete from stepward_step where rowid in (
 -- Deletes a bounded number of the signal ids of former runs.
 delete from stepward_signal_seen where (task, name, id) in (
     select task, name, id from stepward_signal_seen where task = ?1 and ?2 > 0 and run <= ?3 and ?4 >= 0 limit ?5)
+
+-- name: trim_updates
+-- Deletes a bounded number of a task's updates that were answered before an instant.
+delete from stepward_update_request where (task, id) in (
+    select task, id from stepward_update_request where task = ?1 and answered_at < ?2 limit ?3)

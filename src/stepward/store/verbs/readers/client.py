@@ -16,15 +16,18 @@ from stepward.store.contract import (
     Post,
     Submitted,
     Tally,
+    UpdateAct,
+    UpdateRow,
 )
 from stepward.store.contract.parts.live_values import MOST_VALUES, STREAM_BYTES, STREAM_ROWS, LiveValue, StreamValue
+from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import inbox_rules, refusals
 from stepward.store.rules.audit import audits
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.readers.completions import CompletionVerbs
-from stepward.store.verbs.tasks import directives, inbox, new_tasks
+from stepward.store.verbs.tasks import directives, inbox, new_tasks, updates
 
 
 class SignalAct(NamedTuple):
@@ -99,6 +102,15 @@ class ClientVerbs(CompletionVerbs):
     async def streams(self, task: str) -> dict[str, int]:
         return dict(map(tuple, await self._transactions.read(ask.rows, "client.streams", task, MOST_VALUES)))
 
+    async def ask_update(self, asked: UpdateAct) -> UpdateRow:
+        found = await self._transactions.write(_ask_update, asked, self._clock.now())
+        self._ring()
+        return found
+
+    async def update(self, task: str, id: str) -> UpdateRow | None:
+        row = await self._transactions.read(ask.row, "client.update", task, id)
+        return None if row is None else update_row(row)
+
     async def workflow(self, name: str) -> list[WorkflowRecord]:
         return [rows.workflow(row) for row in await self._transactions.read(ask.rows, "client.workflow", name)]
 
@@ -124,6 +136,12 @@ async def _check_version(connection: VerbConnection, task: Task, expected: Seque
     if expected:
         (tally,) = await connection.rows("client.tallies", [task.uid], [])
         refusals.check_version(task, rows.tally(tally), expected)
+
+
+async def _ask_update(connection: VerbConnection, asked: UpdateAct, now: float) -> UpdateRow:
+    task = await _locked(connection, asked.task_id)
+    await _check_version(connection, task, asked.expected)
+    return await updates.ask(connection, task, asked, now)
 
 
 async def _signal(connection: VerbConnection, asked: SignalAct, now: float) -> bool:

@@ -59,6 +59,14 @@ select name,
     (select max(v.position) + 1 from {schema}.stream_value as v where v.task = $1 and v.name = first_values.name)
 from first_values where name is not null limit $2
 
+-- name: update
+-- Returns an update that a task was asked for.
+select task, id, name, state, answer, asked_at, answered_at from {schema}.update_request where task = $1 and id = $2
+
+-- name: ask_update
+-- Records that a task is asked for an update.
+insert into {schema}.update_request (task, id, name, state, asked_at) values ($1, $2, $3, 'asked', $4)
+
 -- name: workflow
 -- Returns the versions of a workflow.
 select {workflow} from {schema}.workflow where name = $1 order by registered_at desc, version desc
