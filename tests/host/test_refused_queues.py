@@ -11,7 +11,7 @@ import pytest
 from stepward import App, Client, workflow
 from stepward.client import session_of
 from stepward.host.queues.refused_queues import RefusedQueueAlerts
-from stepward.model.records import Alert
+from stepward.model.records import Alert, Instance, Role
 from stepward.running import Running
 from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
 
@@ -56,7 +56,7 @@ class Process:
 
 async def details(client: Client, wanted: set[bytes]) -> None:
     """Wait until the open alerts have these details."""
-    found: set[bytes] = set()
+    found: set[bytes] | None = None
     async with asyncio.timeout(30):
         while found != wanted:
             await asyncio.sleep(0.02)
@@ -115,6 +115,39 @@ async def test_a_refusal_of_a_dead_instance_is_settled(tmp_path: Path) -> None:
             await session_of(client).store.host.warn(Alert(kind="queue_refused", message="refused", details=gone))
         process = Process(running)
         await details(client, set())
+        process.task.cancel()
+        await asyncio.gather(process.task, return_exceptions=True)
+
+
+async def test_the_reply_queue_of_an_ended_scheduler_raises_no_alert(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client, app.running() as running:
+        process = Process(running)
+        await asyncio.sleep(0)
+        process.refuse("replies.scheduler-gone")
+        process.refuse("agents.mail")
+        await details(client, {about("agents.mail")})
+        await process.look_again(2)
+        (alert,) = await session_of(client).store.operators.alerts(9, open_only=False)
+        assert alert.details == about("agents.mail")
+        process.task.cancel()
+        await asyncio.gather(process.task, return_exceptions=True)
+
+
+async def test_the_alert_of_a_reply_queue_ends_with_its_scheduler_and_comes_back_under_no_name(tmp_path: Path) -> None:
+    app = App("shop", workflows=[fulfil], store=f"sqlite:///{tmp_path}/shop.db")
+    mortal = Instance(id="scheduler-mortal", role=Role.SCHEDULER, host="here", pid=1, serves=[], capacity=1)
+    async with app.client() as client, app.running() as running:
+        await session_of(client).store.host.register(mortal, 600.0)
+        process = Process(running)
+        await asyncio.sleep(0)
+        process.refuse(f"replies.{mortal.id}")
+        await details(client, {about(f"replies.{mortal.id}")})
+        await session_of(client).store.host.retire(mortal.id)
+        await details(client, set())
+        process.instance = "successor"
+        await process.look_again(3)
+        assert len(await session_of(client).store.operators.alerts(9, open_only=False)) == 1
         process.task.cancel()
         await asyncio.gather(process.task, return_exceptions=True)
 

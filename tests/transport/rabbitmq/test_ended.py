@@ -8,13 +8,15 @@ from pathlib import Path
 
 import aio_pika
 import pytest
+from aio_pika.abc import AbstractChannel, AbstractQueue
 from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward.errors import QueueRefused
 from stepward.model.records import Role
-from stepward.transport.rabbitmq.requests.queues import ARGUMENTS
+from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
+from stepward.transport.rabbitmq.requests.queues import ARGUMENTS, RequestQueues
 from tests.programs import program
-from tests.transport.brokers import SERVERS, brokered, new_app
+from tests.transport.brokers import SERVERS, Heard, brokered, new_app
 from tests.transport.messages import reply
 from tests.transport.refused import application, pay
 
@@ -53,6 +55,27 @@ async def test_the_queue_of_a_scheduler_goes_when_its_process_ends(address: str,
     assert await remaining(address, app, queues) == []
 
 
+async def test_a_queue_that_empties_late_goes_when_its_scheduler_ends(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy server still counts what was just acknowledged."""
+    looks: list[str] = []
+    delete = EndedQueues._delete
+
+    async def delayed(self: EndedQueues, queue: str, channel: AbstractChannel) -> bool:
+        looks.append(queue)
+        if len(looks) == 2:
+            async with await aio_pika.connect(address) as connection, connection.channel() as operator:
+                await (await operator.get_queue(f"stepward.{app}.{DEAD}", ensure=False)).purge()
+        return await delete(self, queue, channel)
+
+    monkeypatch.setattr(EndedQueues, "_delete", delayed)
+    async with brokered(address, app=(app := new_app())) as transport:
+        await transport.publish(DEAD, [reply("o1")])
+        await transport.release(DEAD)
+        assert await remaining(address, app, [DEAD]) == []
+
+
 async def test_the_queue_of_a_dead_scheduler_goes_when_its_replies_are_adopted(address: str) -> None:
     async with brokered(address, app=(app := new_app())) as transport:
         await transport.publish(DEAD, [reply("o1"), reply("o2")])
@@ -70,6 +93,35 @@ async def test_a_reply_that_comes_after_that_reaches_the_heir_too(address: str) 
         await transport.adopt([DEAD], HEIR)
         assert [each.message.task for each in await transport.take(HEIR, 1, 10.0)] == ["late"]
         assert await remaining(address, app, [DEAD]) == []
+
+
+@pytest.mark.parametrize("gone", ["queue", "exchange"])
+async def test_what_is_deleted_while_a_reply_is_sent_is_made_again(
+    address: str, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    """Another process deletes the queue, as its Scheduler has ended; an operator deletes the exchange."""
+    app, events, deleted = new_app(), Heard(), list[str]()
+    declare = RequestQueues.declare
+
+    async def interrupted(self: RequestQueues, queue: str, channel: AbstractChannel) -> AbstractQueue:
+        made = await declare(self, queue, channel)
+        if queue == DEAD and not deleted:
+            deleted.append(queue)
+            async with await aio_pika.connect(address) as connection, connection.channel() as operator:
+                if gone == "queue":
+                    await operator.queue_delete(f"stepward.{app}.{DEAD}")
+                else:
+                    await operator.exchange_delete(f"stepward.{app}.queues")
+        return made
+
+    async with brokered(address, app=app, events=events) as agents, brokered(address, app=app) as transport:
+        await agents.publish("replies.scheduler-other", [reply("o1")])
+        monkeypatch.setattr(RequestQueues, "declare", interrupted)
+        await agents.publish(DEAD, [reply("late")])
+        assert deleted
+        await transport.adopt([DEAD], HEIR)
+        assert [each.message.task for each in await transport.take(HEIR, 1, 10.0)] == ["late"]
+        assert "transport.refused" not in {event.name for event in events}
 
 
 async def test_the_queue_of_a_scheduler_that_only_slept_stays(address: str) -> None:

@@ -3,6 +3,9 @@
 A queue has one alert, whichever process raised it: any process in which the queue works settles it, also after the
 raising process is gone. A process for which it is still refused raises another under its own name, settled only by that
 process or by its death.
+
+The reply queue of a Scheduler that has ended has none: the queue is deleted with its Scheduler, so a late request to it
+may be refused, and it never works again.
 """
 
 from __future__ import annotations
@@ -62,15 +65,32 @@ class RefusedQueueAlerts:
             self._parts.observers.remove(self._received)
 
     async def _turn(self) -> None:
+        is_due = False
         try:
             async with asyncio.timeout(LOOK_SECONDS):
                 await self._changed.wait()
         except TimeoutError:
-            await self._look()
+            is_due = True
         else:
             await asyncio.sleep(PATIENCE_SECONDS)
         self._changed.clear()
+        await self._forget_ended()
+        if is_due:
+            await self._look()
         await self._write()
+
+    async def _forget_ended(self) -> None:
+        """Forget refused reply queues whose Schedulers have ended, and settle the alerts about them."""
+        readers = {queue: reader for queue in self._refused if (reader := _reader_of(queue)) is not None}
+        if not readers:
+            return
+        alive = {each.id for each in await self._parts.store.operators.instances() if each.alive}
+        for queue, reader in readers.items():
+            if reader not in alive:
+                if queue in self._raised:
+                    await self._parts.store.host.end_warning(KIND, self._raised[queue], self._sender())
+                self._raised.pop(queue, None)
+                self._refused.pop(queue, None)
 
     async def _write(self) -> None:
         while self._accepted:
@@ -95,8 +115,7 @@ class RefusedQueueAlerts:
         alive = {each.id for each in instances if each.alive}
         for alert in found:
             about = _about(alert)
-            owner = about.instance or _reader_of(about.queue)
-            if owner is not None and owner not in alive:
+            if {about.instance, _reader_of(about.queue)} - {None} - alive:
                 await store.host.end_warning(KIND, alert.details, self._sender())
             elif about.instance is None and about.queue not in self._refused:
                 self._parts.transport.expect(about.queue)

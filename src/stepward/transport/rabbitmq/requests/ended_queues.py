@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 
 from aio_pika.abc import AbstractChannel
@@ -17,6 +18,8 @@ MOST_ADOPTED = 10_000
 """Most messages of one queue that are moved at once."""
 AT_ONCE = 10
 """Most queues looked at in one call: a server has no list of them, and each costs some round trips."""
+RELEASE_LOOKS = 5
+LOOK_SECONDS = 0.1
 NEVER = float("inf")
 
 
@@ -60,12 +63,16 @@ class EndedQueues:
                 return
 
     async def release(self, queue: str) -> None:
-        """Delete a queue unless it holds messages or has a consumer."""
+        """Delete a queue unless it holds messages or has a consumer; looks a few times, as a busy server still counts
+        messages that were just acknowledged."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
             try:
                 async with own_channel(line.connection) as channel:
-                    await self._delete(queue, channel)
+                    for _ in range(RELEASE_LOOKS):
+                        if await self._delete(queue, channel):
+                            return
+                        await asyncio.sleep(LOOK_SECONDS)
             except ChannelNotFoundEntity:
                 return
 
@@ -78,12 +85,14 @@ class EndedQueues:
             await self._queues.append(heir, [MessageBatch(message.body, NEVER)])
             await message.ack()
 
-    async def _delete(self, queue: str, channel: AbstractChannel) -> None:
+    async def _delete(self, queue: str, channel: AbstractChannel) -> bool:
+        """Whether it was empty and without a consumer, and is gone."""
         # Quorum queues do not support deletion "if empty" or "if unused".
         name = self._queues.name(queue)
         found = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
         if found.message_count or found.consumer_count:
-            return
+            return False
         deleted = await channel.queue_delete(name, timeout=DELETE_SECONDS)
         if deleted.message_count:
             await self._queues.broadcast_loss(queue)
+        return True

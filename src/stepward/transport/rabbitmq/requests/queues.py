@@ -120,9 +120,7 @@ class RequestQueues:
         if queue not in self._declared and queue not in self._others:
             is_lost = queue in self._known and not await is_there(line, self.name(queue))
             try:
-                async with own_channel(line.connection) as channel:
-                    await self.declare(queue, channel)
-                    await self._bind(queue, channel)
+                await self._make(queue, line)
             except ChannelAccessRefused:
                 self._others.add(queue)
             else:
@@ -133,6 +131,19 @@ class RequestQueues:
         if queue in self._others and not queue.startswith(REPLIES):
             # A reply to an ended Scheduler waits for its successor; a request among those would stay unseen.
             await verify(line, self.name(queue))
+
+    async def _make(self, queue: str, line: RabbitChannels) -> None:
+        """Declare a queue and bind it; once more if it or the exchange was deleted in between."""
+        try:
+            await self._declare_bound(queue, line)
+        except ChannelNotFoundEntity:
+            self._has_exchange = False
+            await self._declare_bound(queue, line)
+
+    async def _declare_bound(self, queue: str, line: RabbitChannels) -> None:
+        async with own_channel(line.connection) as channel:
+            await self.declare(queue, channel)
+            await self._bind(queue, channel)
 
     async def _bind(self, queue: str, channel: AbstractChannel) -> None:
         """Bind a queue that was just declared to the exchange."""
