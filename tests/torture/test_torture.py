@@ -62,10 +62,6 @@ def test_a_short_torture_with_two_applications_at_one_broker(tmp_path: Path, tra
         plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=BESIDE, transport=transport)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert verdict.broken == []
-    # Whether a request is there to be taken is chance.
-    assert {name for name in BESIDE if not verdict.faults.delivered[name]} <= {
-        "narrow login takes",
-        "narrow login replays",
-    }
+    assert [name for name in BESIDE if not verdict.faults.delivered[name]] == []
     assert verdict.books.beside is not None
     assert verdict.books.beside.entries

@@ -27,6 +27,11 @@ LOOK_SECONDS = 0.2
 STOPPED_SECONDS = 60.0
 """How long no step of another Agent may end: a machine under load takes long, a queue that has stopped for ever."""
 FOUND_SECONDS = 10.0
+TAKING_SECONDS = 30.0
+"""How long it waits for a request of its Agent: on a machine under load they come seldom."""
+FINISHED_SECONDS = 30.0
+STEP = ("correlationid", "run", "step", "attempt")
+"""The parts of a request that name its step and attempt."""
 RUNNING = f"""
 select s.task, s.run, s.key, s.attempt, t.locked_by from {SCHEMA}.step as s join {SCHEMA}.task as t on t.uid = s.task
 where s.state = 'running' and s.kind = 'operation' and t.locked_by is not null limit 50
@@ -105,9 +110,11 @@ class Intruder:
         return int((await self._cluster.rows(ENDED))[0][0])
 
     async def _take(self, login: Narrow) -> bool:
+        """Take genuine requests; waits for some."""
+        end = time.monotonic() + TAKING_SECONDS
         taken: list[WireEventFields] = []
-        for _ in range(ROUNDS):
-            taken += await login.take(TAKEN)
+        while not taken and time.monotonic() < end:
+            taken = [event for event in await login.take(TAKEN) if event["proof"] != WRONG_PROOF]
         self._kept += taken
         return bool(taken)
 
@@ -141,16 +148,26 @@ class Intruder:
     async def _replay(self, login: Narrow) -> bool:
         """Answer what others have finished since, with its genuine proof."""
         if not self._kept:
-            await self._take(login)
-        over = 0
-        for event in self._kept[-TAKEN:]:
-            task, run, key, attempt = (event[name] for name in ("correlationid", "run", "step", "attempt"))
-            if (await self._cluster.rows(OVER, task, run, key))[0][0]:
-                over += 1
-                forged = self._forged(task, run, key, attempt, event["proof"], own=True)
-                for _ in range(ROUNDS):
-                    await login.put(event["replyto"], forged)
-        return over > 0
+            # What is taken goes to others when the connection ends.
+            async with narrow(self._broker) as taker:
+                await self._take(taker)
+        over = await self._over()
+        for event in over:
+            task, run, key, attempt = (event[name] for name in STEP)
+            forged = self._forged(task, run, key, attempt, event["proof"], own=True)
+            for _ in range(ROUNDS):
+                await login.put(event["replyto"], forged)
+        return bool(over)
+
+    async def _over(self) -> list[WireEventFields]:
+        """The last requests that it took, as far as others have finished them; waits for the first of them."""
+        kept = self._kept[-TAKEN:]
+        end = time.monotonic() + FINISHED_SECONDS
+        while True:
+            over = [event for event in kept if (await self._cluster.rows(OVER, *(event[n] for n in STEP[:3])))[0][0]]
+            if over or not kept or time.monotonic() >= end:
+                return over
+            await asyncio.sleep(LOOK_SECONDS)
 
     def _forged(
         self, task: str, run: int, key: str, attempt: int, proof: str | None, *, own: bool = False

@@ -23,6 +23,7 @@ STREAM = f"STEPWARD_{APPLICATION}"
 OWN = f"agents.{NARROW}"
 TAKE_SECONDS = 2.0
 LOOK_SECONDS = 0.02
+FIRST = 10
 BROKEN = (AMQPError, ChannelInvalidStateError, NatsError)
 """What the clients of brokers raise."""
 FORBIDDEN = (
@@ -95,8 +96,8 @@ class RabbitNarrow:
         async def take(message: AbstractIncomingMessage) -> None:
             found.extend(_events(message.body))
 
-        # Consumers share a queue in turns; requests for single messages come after them all.
-        consumer = await queue.consume(take)
+        # Before all others: a consumer of the same priority comes after them, and gets nothing of a short queue.
+        consumer = await queue.consume(take, arguments={"x-priority": FIRST})
         end = time.monotonic() + TAKE_SECONDS
         while len(found) < count and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(LOOK_SECONDS)
