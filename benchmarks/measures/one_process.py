@@ -23,6 +23,8 @@ PEER_ALONE = 20
 SUBMITTED = 10_000
 SINGLE = 4_000
 CLIENTS = 16
+MANY_CALLERS = 128
+ALONE = 1_000
 IDLE_SECONDS = 10.0
 HISTORIES = (1_000, 10_000, 100_000, 1_000_000)
 MICROSECONDS = 1e6
@@ -80,15 +82,23 @@ async def latency(
 
 
 async def submission(place: Place, *, many: int = SUBMITTED, single: int = SINGLE) -> Figures:
-    """``submit_many`` of 10,000, and 16 clients that submit one by one, durable each."""
+    """``submit_many`` of 10,000; submissions one by one, durable each: from 128 and from one at once by a client in a
+    process without a Scheduler, and from 16 at once beside a Scheduler."""
     app = make_app(await place.fresh())
     async with app.client() as client:
         began = time.perf_counter()
         await client.submit_many(ten, [(f"order {n}",) for n in range(many)])
         seconds = time.perf_counter() - began
+        apart = single / await concurrently(MANY_CALLERS, single, lambda n: client.submit(ten, str(n)))
+        alone = ALONE / await concurrently(1, ALONE, lambda n: client.submit(ten, str(n)))
     async with app.running(agents=False), app.client() as client:
         rate = single / await concurrently(CLIENTS, single, lambda n: client.submit(waiting, n))
-    return {"submit_many_10000_s": seconds, "submissions_per_s": rate}
+    return {
+        "submit_many_10000_s": seconds,
+        "submissions_per_s": rate,
+        "from_128_callers_per_s": apart,
+        "from_one_caller_per_s": alone,
+    }
 
 
 async def idle(place: Place, *, seconds: float = IDLE_SECONDS) -> Figures:

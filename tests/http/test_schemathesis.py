@@ -11,6 +11,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
+from schemathesis.python.asgi import shutdown_lifespans
 from schemathesis.specs.openapi import checks
 
 from stepward import App
@@ -36,9 +37,13 @@ def test_what_the_document_says_holds_for_whatever_is_sent(tmp_path: Path, examp
     document = schemathesis.openapi.from_asgi("/api/v1/openapi.json", asgi, headers=HOST)
     operations = [each.ok() for each in document.get_all_operations() if isinstance(each, Ok)]
     assert len(operations) > 25
-    for operation in operations:
-        if operation.path not in ENDLESS:
-            _sent(operation, examples)
+    try:
+        for operation in operations:
+            if operation.path not in ENDLESS:
+                _sent(operation, examples)
+    finally:
+        # It leaves the application started, with streams that are not closed.
+        shutdown_lifespans()
 
 
 def _sent(operation: Any, examples: int) -> None:

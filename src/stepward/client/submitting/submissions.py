@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from stepward.client.submitting import validation
+from stepward.client.submitting.grouped import GroupedSubmissions
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.validation import Id
@@ -23,6 +24,7 @@ from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
+from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -50,6 +52,7 @@ class SubmissionWriter:
         self._hints = hints
         self._submit_locally = submit_locally
         self._uncommitted = Uncommitted()
+        self._groups = GroupedSubmissions(store)
 
     async def prepared(
         self, workflow: Workflow[Any, Any] | str, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
@@ -85,9 +88,10 @@ class SubmissionWriter:
             submitted = await born if born is not None else None
             if submitted is not None:
                 return [submitted]
-        found = await prepared.submit(self._store, BATCH)
+        found = await self._groups.submit(task, prepared.plans)
+        check_same([found])
         self._hints.hint()
-        return found
+        return [found]
 
     async def write_many(self, prepared: Prepared, transaction: object, *, at_once: bool) -> list[Submitted]:
         """Write all, within an open transaction or (None) in transactions of their own: in one if ``at_once``."""
