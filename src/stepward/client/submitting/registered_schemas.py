@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
@@ -27,6 +28,8 @@ FORMATS: dict[str, type] = {
 }
 """The formats that registered schemas use, and the types whose arguments they stand for."""
 
+SCHEMAS_KEPT = 256
+
 
 def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
     """The argument array, checked against the JSON Schema that a Scheduler registered."""
@@ -35,20 +38,27 @@ def by_schema(record: WorkflowRecord, args: tuple[Any, ...], kwargs: Mapping[str
             f"arguments of {record.name}: expected positional ones, found {', '.join(kwargs)}; "
             "a client without the application's code knows no parameter names"
         )
-    schema = decode(record.schema, f"schema of {record.name}")
+    schema, validator = _read(record.schema, record.name)
     data = encode([*args, *_defaults(schema, len(args))], f"arguments of {record.name}", limit=limit)
     if SCHEMA_MARK.encode() in record.schema:
         given = marked(msgspec.json.decode(data), schema, schema.get("$defs", {}))
         data = encode(given, f"arguments of {record.name}", limit=limit)
-    try:
-        jsonschema.validate(msgspec.json.decode(data), schema, cls=_Validator, format_checker=_formats)
-    except jsonschema.ValidationError as error:
+    error = jsonschema.exceptions.best_match(validator.iter_errors(msgspec.json.decode(data)))
+    if error is not None:
         where = "".join(f"[{part!r}]" for part in error.absolute_path)
         raise InvalidArguments(
             f"arguments of {record.name}: expected what its registered schema allows, found {error.message[:200]}"
             + (f" at {where}" if where else "")
-        ) from None
+        )
     return data
+
+
+@functools.lru_cache(SCHEMAS_KEPT)
+def _read(data: bytes, name: str) -> tuple[dict[str, Any], jsonschema.Validator]:
+    """The schema and its validator: to check that it is a schema takes much longer than to check arguments."""
+    schema = decode(data, f"schema of {name}")
+    _Validator.check_schema(schema)
+    return schema, _Validator(schema, format_checker=_formats)
 
 
 def _defaults(schema: dict[str, Any], given: int) -> list[Any]:
