@@ -77,8 +77,9 @@ def granted(address: str, kind: str, login: str, *, apply: bool) -> list[str]:
         )
     _check_driver()
     from stepward.store.postgres.schema import grants  # noqa: PLC0415  an extra's
+    from stepward.store.postgres.schema.table_privileges import LoginKind  # noqa: PLC0415  an extra's
 
-    return grants.script(postgres_place(address), grants.LoginKind(kind), login, apply=apply)
+    return grants.script(postgres_place(address), LoginKind(kind), login, apply=apply)
 
 
 def missing(address: str) -> list[str]:

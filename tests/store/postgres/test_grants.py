@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from stepward.cli.commands.system import grant
 from stepward.cli.main import cli
 from stepward.errors import Refused
-from stepward.store.postgres.schema.grants import KINDS, LoginKind, grants
-from stepward.store.postgres.schema.rights import PRIVILEGES
-from tests.store.postgres.test_rights import GRANTED
+from stepward.store.postgres.schema.grants import grants
+from stepward.store.postgres.schema.table_privileges import LOGIN_PRIVILEGES, PRIVILEGES, LoginKind
+from tests.store.postgres.test_table_privileges import GRANTED
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
@@ -48,7 +48,7 @@ async def test_a_login_has_what_its_kind_needs_and_no_more(owned: Database, kind
     for _ in range(2):
         await granted(owned, kind.value, login, "--apply")
     found = {tuple(row) for row in await owned.rows(GRANTED.format(login=login))}
-    assert found == {(table, PRIVILEGES[each]) for table, letters in KINDS[kind].items() for each in letters}
+    assert found == {(table, PRIVILEGES[each]) for table, letters in LOGIN_PRIVILEGES[kind].items() for each in letters}
 
 
 async def test_who_only_reads_neither_writes_nor_sees_hashes(owned: Database) -> None:
@@ -73,7 +73,7 @@ async def test_every_table_is_somebodys(owned: Database) -> None:
     tables = {
         row[0] for row in await owned.rows("select tablename::text from pg_tables where schemaname = 'stepward_shop'")
     }
-    assert tables == set(KINDS[LoginKind.OPERATOR])
+    assert tables == set(LOGIN_PRIVILEGES[LoginKind.OPERATOR])
 
 
 @pytest.mark.parametrize("login", ["", "a b", "a;drop role b", 'a"b', "A", "1a", "a" * 64, "a'--"])

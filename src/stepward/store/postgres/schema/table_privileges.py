@@ -1,4 +1,4 @@
-"""Which rights on the tables each kind of process needs, and whether it has them.
+"""The privileges on tables that each kind of process and of login needs, and whether a process has them.
 
 ``docs/deployment.md`` has them as SQL; a test holds the two equal.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 
 from stepward.errors import StoreUnusable
 from stepward.model.records import Role
@@ -16,7 +17,7 @@ PRIVILEGES = {"s": "select", "i": "insert", "u": "update", "d": "delete"}
 QUEUES = {"message": "siud", "dead_letter": "si"}
 """Where the queues are a broker's these are needed all the same: dead letters and events are rows of the store."""
 
-RIGHTS: Mapping[Role, Mapping[str, str]] = {
+PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
     Role.SCHEDULER: {
         **QUEUES,
         "flow_limit": "siud",
@@ -88,12 +89,48 @@ RIGHTS: Mapping[Role, Mapping[str, str]] = {
 }
 
 
+class LoginKind(StrEnum):
+    """What a login is for."""
+
+    SCHEDULER = "scheduler"
+    AGENT = "agent"
+    SUBMISSION = "submission"
+    SUPERVISOR = "supervisor"
+    CLIENT = "client"
+    """An application: it submits, reads, waits and signals, and reads its response queues."""
+    OPERATOR = "operator"
+    """The command line, the HTTP API and the console."""
+    READ_ONLY = "read-only"
+    """Looks at everything but the hashes of tokens."""
+
+
+_CLIENT = {
+    **dict.fromkeys(("meta", "workflow", "instance", "search", "live_value", "stream_value"), "s"),
+    **dict.fromkeys(("step", "inbox", "signal_seen", "audit", "update_request"), "si"),
+    **dict.fromkeys(("task", "alert"), "siu"),
+    "message": "siud",
+}
+_ALL = (*PROCESS_PRIVILEGES[Role.SCHEDULER], "alert_receipt", "alert_sink", "alert_silence", "state_sample", "agent_slot")
+LOGIN_PRIVILEGES: Mapping[LoginKind, Mapping[str, str]] = {
+    **{LoginKind(role.value): rights for role, rights in PROCESS_PRIVILEGES.items()},
+    LoginKind.CLIENT: _CLIENT,
+    LoginKind.OPERATOR: {**dict.fromkeys((*_ALL, "batch", "credential"), "siud"), "search": "s"},
+    LoginKind.READ_ONLY: dict.fromkeys((*_ALL, "batch", "search"), "s"),
+}
+"""The privileges on each table, by kind of login."""
+
+
 async def check(connection: Connection, roles: Iterable[Role], place: str) -> None:
-    """Raises StoreUnusable if the user lacks a right that an instance of these roles needs; it names each."""
-    needed = {(table, letter) for role in roles for table, letters in RIGHTS[role].items() for letter in letters}
+    """Raises StoreUnusable if the user lacks a privilege that an instance of these roles needs; it names each."""
+    needed = {
+        (table, letter) for role in roles for table, letters in PROCESS_PRIVILEGES[role].items() for letter in letters
+    }
     tables = sorted(needed)
     found = await connection.rows(
-        "rights.missing", connection.schema, [table for table, _ in tables], [PRIVILEGES[each] for _, each in tables]
+        "table_privileges.missing",
+        connection.schema,
+        [table for table, _ in tables],
+        [PRIVILEGES[each] for _, each in tables],
     )
     if not found:
         return
@@ -111,7 +148,7 @@ async def check(connection: Connection, roles: Iterable[Role], place: str) -> No
 
 async def check_owner(connection: Connection, version: int, newest: int, place: str) -> None:
     """Raises StoreUnusable if the user may not change the tables of an older store."""
-    owner, may, user = await connection.row("rights.owner", connection.schema) or ("", True, "")
+    owner, may, user = await connection.row("table_privileges.owner", connection.schema) or ("", True, "")
     if not may:
         raise StoreUnusable(
             f"store {place}: expected schema version {newest}, found {version}, which the user {user} may not change; "

@@ -18,7 +18,7 @@ from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.store.contract import Transaction
 from stepward.store.postgres.schema import versions
-from stepward.store.postgres.schema.rights import PRIVILEGES, RIGHTS
+from stepward.store.postgres.schema.table_privileges import PRIVILEGES, PROCESS_PRIVILEGES
 from tests.store.postgres import application
 from tests.store.postgres.worlds import Database
 
@@ -120,7 +120,9 @@ async def test_an_operator_needs_no_more_than_the_tables(guided: Database) -> No
 @pytest.mark.parametrize("role", Role)
 async def test_the_guide_grants_what_is_checked_and_no_more(guided: Database, role: Role) -> None:
     granted = {tuple(row) for row in await guided.rows(GRANTED.format(login=f"shop_{role.value}"))}
-    assert granted == {(table, PRIVILEGES[each]) for table, letters in RIGHTS[role].items() for each in letters}
+    assert granted == {
+        (table, PRIVILEGES[each]) for table, letters in PROCESS_PRIVILEGES[role].items() for each in letters
+    }
 
 
 @pytest.mark.parametrize("role", Role)
@@ -128,7 +130,7 @@ async def test_each_right_that_is_missing_is_named_at_the_start(guided: Database
     login = f"shop_{role.value}"
     store = await guided.opened(address=_address(guided, role.value))
     await store.host.check_rights([role])
-    for table, letters in RIGHTS[role].items():
+    for table, letters in PROCESS_PRIVILEGES[role].items():
         for privilege in [PRIVILEGES[letter] for letter in letters]:
             await guided.rows(f"revoke {privilege} on stepward_shop.{table} from {login}")
             with pytest.raises(StoreUnusable, match=f"expected the rights of {role} for .*: {privilege} on {table};"):
