@@ -12,7 +12,7 @@ from simulation.trace import Trace
 from stepward.agent.declaration import Agent
 from stepward.client import Client, session_of
 from stepward.errors import CompletionRefused, Refused, StepFailed, StoreError
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.model.messages.tokens import read_token
 from stepward.policies import CircuitBreaker, Retry
 from stepward.store.contract import Directive

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from simulation.application.services import SimulatedService
 from stepward.agent.declaration import Agent
 from stepward.errors import Unrecoverable
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.policies import CircuitBreaker, Retry
 from stepward.workflow.definition import step
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from simulation.application.services import SimulatedService
 from stepward.agent.declaration import Agent
 from stepward.errors import StepFailed, Unrecoverable
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.policies import Backoff, CircuitBreaker, Retry, Supervision
 from stepward.workflow.definition import UndoRuns, Workflow, workflow
 from stepward.workflow.functions import continue_as_new, wait_for

@@ -8,7 +8,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import StepwardError
-from stepward.model.current import CurrentStep, current_step
+from stepward.model.current_step import CurrentStep, current_step
 from tests.agent.conftest import Start
 from tests.virtual import START
 

@@ -9,7 +9,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import StepwardError
-from stepward.model.current import CurrentStep, FinishedLater, current_step
+from stepward.model.current_step import CurrentStep, FinishedLater, current_step
 from stepward.model.messages.requests import Outcome, Request
 from stepward.model.messages.tokens import Claim, Token, read_token, signer
 from stepward.policies import CircuitBreaker, Retry

@@ -12,7 +12,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import InvalidPayload, PayloadTooLarge, TransportError
-from stepward.model.current import PROGRESS_BYTES, current_step
+from stepward.model.current_step import PROGRESS_BYTES, current_step
 from stepward.model.messages.requests import Outcome, Progress, Reply
 from stepward.policies import Retry
 from stepward.transport.contract import Delivery

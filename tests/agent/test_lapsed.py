@@ -9,7 +9,7 @@ from typing import Any
 
 from stepward.agent.declaration import Agent
 from stepward.errors import LeaseLapsed, TransportError
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.model.messages.requests import Outcome
 from stepward.policies import Retry
 from stepward.transport.contract import Delivery

@@ -12,7 +12,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.model.messages.requests import Outcome, request_queue
 from stepward.transport.contract import Delivery, Revoked
 from stepward.transport.memory.memory_transport import MemoryTransport

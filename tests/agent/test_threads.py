@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stepward.agent.declaration import Agent
-from stepward.model.current import current_step
+from stepward.model.current_step import current_step
 from stepward.model.messages.requests import Outcome
 from stepward.policies import Retry
 from tests.agent.conftest import Start

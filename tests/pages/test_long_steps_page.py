@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from stepward.model.current import PROGRESS_BYTES, CurrentStep
+from stepward.model.current_step import PROGRESS_BYTES, CurrentStep
 from stepward.store.contract import RefusalReason
 
 PAGE = (Path(__file__).parents[2] / "docs" / "long-steps.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepward.model.current import PROGRESS_BYTES
+from stepward.model.current_step import PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.wire import Wire, join

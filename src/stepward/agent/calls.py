@@ -18,7 +18,7 @@ from stepward.error_messages import named
 from stepward.errors import StepwardError
 from stepward.events import Observers
 from stepward.model.containment import failure_of
-from stepward.model.current import CurrentStep, enter
+from stepward.model.current_step import CurrentStep, enter
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
 from stepward.model.messages.tokens import Sign

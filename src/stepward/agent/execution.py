@@ -15,7 +15,7 @@ from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable
 from stepward.events import Observers
 from stepward.model.containment import contained, failure_of
-from stepward.model.current import FinishedLater
+from stepward.model.current_step import FinishedLater
 from stepward.model.messages.requests import Reply
 from stepward.payload import Signature, encode
 from stepward.runtime.threads import Threads

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import PurePath
 from typing import Any, Generic, NoReturn, ParamSpec, TypeVar, cast
 
-from stepward.model.current import CURRENT
+from stepward.model.current_step import CURRENT
 from stepward.model.states import StepKind
 from stepward.payload import Signature
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.error_messages import RaisedInstead
-from stepward.model.current import FinishedLater
+from stepward.model.current_step import FinishedLater
 from stepward.runtime.interrupts import pass_interrupt
 
 ORDINARY = (Exception, asyncio.CancelledError, GeneratorExit, FinishedLater)

@@ -8,7 +8,7 @@ import msgspec
 
 from stepward.errors import Refused, StoreError
 from stepward.events import Observers
-from stepward.model.current import PROGRESS_BYTES, SHORTEN
+from stepward.model.current_step import PROGRESS_BYTES, SHORTEN
 from stepward.model.messages.requests import Progress
 from stepward.payload import check_size
 from stepward.store.contract import SchedulerStore

@@ -13,7 +13,7 @@ from msgspec import Struct
 from stepward.agent.declaration import Agent, Operation, Undo
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
-from stepward.model.current import CURRENT
+from stepward.model.current_step import CURRENT
 from stepward.model.states import StepKind
 from stepward.testing.planned_faults import PlannedFaults
 

@@ -11,7 +11,7 @@ from stepward import Agent, Retry, Supervision, current_step, workflow
 from stepward.client import session_of
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
-from stepward.model.current import PROGRESS_BYTES
+from stepward.model.current_step import PROGRESS_BYTES
 from stepward.model.messages.requests import Progress
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.store.contract import SchedulerStore

@@ -13,7 +13,7 @@ import httpx
 
 from stepward.agent.http.bodies import ACCEPTED, bounded
 from stepward.errors import Unrecoverable
-from stepward.model.current import CURRENT
+from stepward.model.current_step import CURRENT
 
 LEAST_TIMEOUT = 0.001
 CONNECTIONS_PER_CALL = 4

@@ -9,7 +9,7 @@ from stepward.agent.declaration import Agent
 from stepward.agent.http.answers import SAFE, result
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError, ServiceUnavailable
-from stepward.model.current import CURRENT
+from stepward.model.current_step import CURRENT
 from stepward.policies import CircuitBreaker, Retry
 
 try:

@@ -10,7 +10,7 @@ from typing import Any
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Refused, Unrecoverable
 from stepward.model.action import Action
 from stepward.model.containment import contained, failure_of
-from stepward.model.current import CurrentStep, enter
+from stepward.model.current_step import CurrentStep, enter
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from stepward.model.current import PROGRESS_BYTES, SEALED_PROGRESS_BYTES, SHORTEN
+from stepward.model.current_step import PROGRESS_BYTES, SEALED_PROGRESS_BYTES, SHORTEN
 from stepward.model.messages.cloudevents import instant
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request, traceparent
 from stepward.model.messages.signing import Signer

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from stepward.model.current import SEALED_PROGRESS_BYTES
+from stepward.model.current_step import SEALED_PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 from stepward.model.written_values import SEALED_WRITTEN_CHARACTERS
 

@@ -110,7 +110,14 @@ _CLIENT = {
     **dict.fromkeys(("task", "alert"), "siu"),
     "message": "siud",
 }
-_ALL = (*PROCESS_PRIVILEGES[Role.SCHEDULER], "alert_receipt", "alert_sink", "alert_silence", "state_sample", "agent_slot")
+_ALL = (
+    *PROCESS_PRIVILEGES[Role.SCHEDULER],
+    "alert_receipt",
+    "alert_sink",
+    "alert_silence",
+    "state_sample",
+    "agent_slot",
+)
 LOGIN_PRIVILEGES: Mapping[LoginKind, Mapping[str, str]] = {
     **{LoginKind(role.value): rights for role, rights in PROCESS_PRIVILEGES.items()},
     LoginKind.CLIENT: _CLIENT,

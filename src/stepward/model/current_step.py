@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from stepward.errors import StepwardError
 from stepward.model.messages.requests import Request, traceparent
+from stepward.model.messages.step_headers import step_headers
 from stepward.model.messages.tokens import Sign
 from stepward.model.tracing.attempt_span import enter_attempt
 from stepward.model.tracing.submission_span import API
@@ -91,15 +92,7 @@ class CurrentStep:
 
     def headers(self) -> dict[str, str]:
         """The headers for a call of a remote service."""
-        stamp = self.complete_by.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        headers = {
-            "Idempotency-Key": self.idempotency_key,
-            "Stepward-Complete-By": stamp,
-            "traceparent": traceparent(self._request),
-        }
-        if self._request.undoes is not None:
-            headers["Stepward-Undoes"] = self._request.undoes
-        return headers
+        return step_headers(self._request)
 
     @property
     def progress(self) -> Any:
