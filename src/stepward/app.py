@@ -22,12 +22,13 @@ from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
+from stepward.model.overlap import OverlapPolicy
 from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
-from stepward.schedules.due import CatchUp, OverlapPolicy
+from stepward.schedules.due import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.opening import open_store

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from stepward.model.overlap import Overlap
 from stepward.model.records import Alert, Audit, InboxKind
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.schedule import Schedule
 from stepward.model.states import StepState
 from stepward.store.contract import Decision, Post, Store
 from tests.store.differential import Act, Stream

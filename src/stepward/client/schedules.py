@@ -14,8 +14,9 @@ from stepward.client.submitting.options import Options
 from stepward.client.submitting.recurring import check_catch_up, check_name
 from stepward.durations import seconds, shown
 from stepward.errors import Refused, ScheduleNotFound
+from stepward.model.overlap import Overlap
 from stepward.model.records import Task
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.schedule import Schedule
 from stepward.schedules.due import MOST_AT_ONCE, next_time, scheduled_task, tasks_of, times_within
 from stepward.schedules.options import ScheduleOptions
 from stepward.schedules.timetable import AT, EVERY, timetable

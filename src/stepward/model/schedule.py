@@ -1,25 +1,10 @@
-"""The record of a schedule, and the policies for its nominal times."""
+"""The record of a schedule."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import Struct
 
-
-class Overlap(StrEnum):
-    """The policy for a nominal time at which the last task of the schedule is at work."""
-
-    ALLOW = "allow"
-    """A task is started beside it."""
-    SKIP = "skip"
-    """No task is started for this time."""
-    BUFFER_ONE = "buffer_one"
-    """One task is started when it has ended, for the last time that has passed."""
-    BUFFER = "buffer"
-    """A task is started for each time, one after the other."""
-    CANCEL = "cancel"
-    """It is cancelled, and a task is started at once."""
+from stepward.model.overlap import Overlap
 
 
 class Schedule(Struct, frozen=True, kw_only=True):

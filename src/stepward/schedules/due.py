@@ -10,14 +10,13 @@ from typing import Literal
 
 import msgspec
 
+from stepward.model.overlap import Overlap
 from stepward.model.records import Task
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.schedule import Schedule
 from stepward.schedules.timetable import timetable
 
 CatchUp = Literal["one", "all", "none"]
 """The handling of nominal times missed in an outage: fire the last one, all, or none."""
-OverlapPolicy = Literal["allow", "skip", "buffer_one", "buffer", "cancel"]
-"""The policy for a nominal time at which the last task is at work; an ``Overlap``."""
 CATCH_UPS = ("one", "all", "none")
 LATE_SECONDS = 60.0
 """Seconds after which a nominal time counts as missed."""

@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import TypedDict
 
 from stepward.durations import Duration
-from stepward.schedules.due import CatchUp, OverlapPolicy
+from stepward.model.overlap import OverlapPolicy
+from stepward.schedules.due import CatchUp
 
 
 class ScheduleOptions(TypedDict, total=False):

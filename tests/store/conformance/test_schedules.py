@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stepward.model.overlap import Overlap
 from stepward.model.records import Task
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.schedule import Schedule
 from stepward.store.contract import Store
 from tests.store.conformance.world import World
 

@@ -8,7 +8,8 @@ from typing import Any
 from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.overlap import Overlap
+from stepward.model.schedule import Schedule
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.due import CATCH_UPS
 from stepward.schedules.timetable import timetable

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
+from stepward.model.overlap import Overlap
 from stepward.model.records import Task
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.schedule import Schedule
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows

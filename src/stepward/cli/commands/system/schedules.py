@@ -14,7 +14,8 @@ from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
-from stepward.model.schedule import Overlap, Schedule
+from stepward.model.overlap import Overlap
+from stepward.model.schedule import Schedule
 from stepward.schedules.due import CATCH_UPS
 from stepward.views.schedules import nominal
 from stepward.views.times import full, relative
