@@ -31,14 +31,14 @@ from stepward.running import Health, Reach, Running, keeper_for
 from stepward.schedules.due import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
-from stepward.store.opening import open_store
+from stepward.store.open_store import open_store
 from stepward.store.outside.use_check import check_large_payloads
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
 from stepward.supervisor.pass_report import PassReport
 from stepward.sync import SyncClient
-from stepward.telemetry.opening import observed
+from stepward.telemetry.process_telemetry import observed
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 

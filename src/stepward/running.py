@@ -20,7 +20,7 @@ from stepward.transport.broker.dead_letters import burying
 from stepward.transport.contract import Transport
 from stepward.transport.large_payload_transport import LargePayloadTransport
 from stepward.transport.memory.memory_transport import MemoryTransport
-from stepward.transport.opening import broker_queues, is_broker, open_broker
+from stepward.transport.open_broker import broker_queues, is_broker, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.queues.large_payload_queues import with_large_payloads

@@ -11,9 +11,9 @@ from stepward.clock import Environment, SystemClock, no_failpoint
 from stepward.errors import SettingsError, TransportError
 from stepward.events import Observers
 from stepward.settings.plaintext import check_database, encrypted_broker
-from stepward.store.opening import identify
+from stepward.store.open_store import identify
 from stepward.transport.nats.connection import check_version
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 
 HERE = [
     "postgresql:///shop",

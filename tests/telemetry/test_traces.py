@@ -33,7 +33,7 @@ from stepward import (
 from stepward.errors import SettingsError
 from stepward.events import Event
 from stepward.model.tracing.submission_span import current_traceparent, linked
-from stepward.telemetry.opening import headers_of
+from stepward.telemetry.process_telemetry import headers_of
 from tests.telemetry.collector import Received, attributes, collector
 
 CANARY = "secret-4711"

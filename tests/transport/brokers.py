@@ -20,7 +20,7 @@ from stepward.events import Event, Observers
 from stepward.model.messages.signing import Signer
 from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
-from stepward.transport.opening import open_broker
+from stepward.transport.open_broker import open_broker
 from tests.transport.messages import SIGNER
 from tests.transport.rabbitmq.documented import definitions
 

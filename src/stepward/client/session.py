@@ -31,7 +31,7 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, TaskSearch, UpdateAct, UpdateRow
-from stepward.store.opening import open_store
+from stepward.store.open_store import open_store
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of

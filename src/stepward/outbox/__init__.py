@@ -1,7 +1,7 @@
 """The outbox: tasks requested in transactions of a database that is not the store, and carried over from there."""
 
-from stepward.outbox.opening import check_outbox
 from stepward.outbox.outbox import Outbox, SyncOutbox
+from stepward.outbox.outbox_address import check_outbox
 from stepward.outbox.relay import Relay
 from stepward.outbox.running import relaying
 from stepward.outbox.tables import outbox_table

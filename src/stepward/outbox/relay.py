@@ -16,7 +16,7 @@ from stepward.events import Observers
 from stepward.model.messages.status_events import KEPT_SECONDS, refused_event
 from stepward.model.records import Task
 from stepward.outbox.entry import OutboxRow, asked_by, opened, read
-from stepward.outbox.opening import source_of
+from stepward.outbox.outbox_address import source_of
 from stepward.outbox.source import OutboxBatch
 from stepward.outbox.unknown_workflows import UnknownWorkflows
 from stepward.payload import PAYLOAD_BYTES

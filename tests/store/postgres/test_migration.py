@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable
-from stepward.store.opening import missing
+from stepward.store.open_store import missing
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.schema import migration, versions
 from tests.store.conformance.world import World

@@ -9,7 +9,7 @@ import pytest
 from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store
-from stepward.store.opening import identify, open_store
+from stepward.store.open_store import identify, open_store
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connecting import connector
 from stepward.store.postgres.schema import versions

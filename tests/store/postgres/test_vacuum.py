@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from stepward.store.contract import Bloat, Server
-from stepward.store.opening import inspect
+from stepward.store.open_store import inspect
 from stepward.store.postgres.server import vacuum
 from tests.store.postgres.worlds import Database
 

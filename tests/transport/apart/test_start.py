@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.events import Observers
 from stepward.model.messages.cloudevents import decode_event
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from tests.transport.apart.test_receipt import OTHER, PAYMENTS
 from tests.transport.brokers import brokered, clear, new_app, opened
 from tests.transport.messages import SIGNER, request, signer_of

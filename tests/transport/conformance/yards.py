@@ -13,7 +13,7 @@ from stepward.store.address import postgres_place
 from stepward.store.contract import Store
 from stepward.store.postgres import PostgresStore
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.store.store_queues import StoreQueues
 from tests.programs import program

@@ -80,6 +80,6 @@ async def test_a_missing_client_is_one_line(monkeypatch: pytest.MonkeyPatch) -> 
     def without(name: str, package: str | None = None) -> Any:
         return None if name == "nats" else find(name, package)
 
-    monkeypatch.setattr("stepward.transport.opening.find_spec", without)
+    monkeypatch.setattr("stepward.transport.open_broker.find_spec", without)
     with pytest.raises(SettingsError, match=r"found it missing; install stepward\[nats\]"):
         await opened("nats://127.0.0.1:1", app="shop")

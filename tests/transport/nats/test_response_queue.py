@@ -9,7 +9,7 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import Stored
 from tests.faults.mischief import AT_ONCE, Mischief

@@ -18,7 +18,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.signing import Signer, StoreIdentity
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from tests.transport.brokers import opened
 from tests.transport.messages import request
 

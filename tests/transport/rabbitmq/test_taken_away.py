@@ -8,7 +8,7 @@ import pytest
 
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.broker_queues import BrokerQueues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, new_app

@@ -9,7 +9,7 @@ import pytest
 from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.events import Observers
-from stepward.transport.opening import broker_queues
+from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.rabbitmq.application.response_queue import PREFETCHED, RabbitReading
 from tests.appqueues.shop import until

@@ -21,7 +21,7 @@ from stepward.clock import Environment
 from stepward.encryption import operator_codec
 from stepward.running import keeper_for
 from stepward.settings import Settings
-from stepward.store.opening import identify
+from stepward.store.open_store import identify
 
 StoreWork = Callable[..., Coroutine[Any, Any, None]]
 

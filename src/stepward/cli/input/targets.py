@@ -13,7 +13,7 @@ from stepward.app import App
 from stepward.error_messages import message_of
 from stepward.errors import Refused, StepwardError
 from stepward.settings import Settings
-from stepward.store.opening import identify
+from stepward.store.open_store import identify
 
 FORMS = "module:attribute or path.py:attribute"
 

@@ -10,10 +10,10 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
-from stepward.store.opening import open_store
+from stepward.store.open_store import open_store
 from stepward.store.sealing.key_check import check_keys
 from stepward.transport.broker.dead_letters import burying
-from stepward.transport.opening import broker_queues, is_broker
+from stepward.transport.open_broker import broker_queues, is_broker
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.queues.large_payload_queues import with_large_payloads
 from stepward.transport.queues.sealed_queues import sealed_queues

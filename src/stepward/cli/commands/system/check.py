@@ -26,7 +26,7 @@ from stepward.observers.sinks import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
-from stepward.store.opening import identify, inspect
+from stepward.store.open_store import identify, inspect
 from stepward.views.printable import clean
 from stepward.views.reasons import standstill
 

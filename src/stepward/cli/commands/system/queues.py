@@ -19,7 +19,7 @@ from stepward.cli.output.text_width import cut
 from stepward.cli.processes.logs import hush_clients
 from stepward.client import Queues, StatusEvent
 from stepward.errors import Refused
-from stepward.transport.opening import is_broker
+from stepward.transport.open_broker import is_broker
 from stepward.views.printable import clean
 from stepward.views.times import clock, instant
 

@@ -24,7 +24,7 @@ from stepward.settings import Settings
 from stepward.settings.readers import RetentionRule
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Outlived, Purged
-from stepward.store.opening import identify, missing
+from stepward.store.open_store import identify, missing
 from stepward.store.outside.use_check import check_large_payloads
 from stepward.supervisor.archives.archive import folder_archive
 from stepward.supervisor.retention import pruning, purging, purging_by_rules

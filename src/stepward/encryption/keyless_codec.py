@@ -1,12 +1,11 @@
-"""The codec that a process composes its store and its queues with."""
+"""The codec of operators without a key."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from stepward.encryption.keys import Encryption
 from stepward.errors import Refused
-from stepward.payload.sealed import PayloadCodec, is_sealed, unopened
+from stepward.payload.sealed import is_sealed, unopened
 
 NO_KEY = "this process has no key; set STEPWARD_ENCRYPTION"
 
@@ -38,17 +37,3 @@ class KeylessCodec:
 
     def open(self, data: bytes, owner: str, place: str) -> bytes:
         return unopened(data, NO_KEY) if is_sealed(data) else data
-
-
-def operator_codec(app: str, encryption: Encryption | None) -> PayloadCodec:
-    """The codec of an operator's process, which may have no key."""
-    return codec_of(app, encryption) or KeylessCodec()
-
-
-def codec_of(app: str, encryption: Encryption | None) -> PayloadCodec | None:
-    """The codec of an application; None where its payloads are not encrypted."""
-    if encryption is None:
-        return None
-    from stepward.encryption.cipher import PayloadCipher  # noqa: PLC0415  an extra's
-
-    return PayloadCipher(app, encryption)
