@@ -13,7 +13,7 @@ from stepward.store.contract import ClientStore, Directive
 from stepward.store.rules.directives.repair_rows import Repair
 from stepward.store.rules.directives.repairs import marking, resubmission
 from stepward.store.rules.directives.rewinding import concerned_children
-from stepward.workflow.undo import Barred, plan
+from stepward.workflow.undo_order import Barred, plan
 
 UNDOING = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL})
 

@@ -17,7 +17,7 @@ from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
-from stepward.workflow.undo import (
+from stepward.workflow.undo_order import (
     Barred,
     Finished,
     StartUndo,
