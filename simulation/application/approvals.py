@@ -13,7 +13,7 @@ from stepward.agent.declaration import Agent
 from stepward.client import Client, session_of
 from stepward.errors import CompletionRefused, Refused, StepFailed, StoreError
 from stepward.model.current_step import current_step
-from stepward.model.messages.tokens import read_token
+from stepward.model.messages.completion_tokens import read_token
 from stepward.policies import CircuitBreaker, Retry
 from stepward.store.contract import Directive
 

@@ -10,8 +10,8 @@ import pytest
 from stepward.agent.declaration import Agent
 from stepward.errors import StepwardError
 from stepward.model.current_step import CurrentStep, FinishedLater, current_step
+from stepward.model.messages.completion_tokens import Claim, Token, read_token, signer
 from stepward.model.messages.requests import Outcome, Request
-from stepward.model.messages.tokens import Claim, Token, read_token, signer
 from stepward.policies import CircuitBreaker, Retry
 from tests.agent.conftest import Start
 

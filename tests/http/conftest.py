@@ -9,7 +9,7 @@ import pytest
 from stepward import Agent, App, Client, Unrecoverable, wait_for, workflow
 from stepward.client import session_of
 from stepward.http import application
-from stepward.http.access.tokens import fresh_secret
+from stepward.http.access.api_tokens import fresh_secret
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from tests.http.litestars import Litestars
 

@@ -17,9 +17,9 @@ from litestar.testing import TestClient
 from stepward import App, Client
 from stepward.cli.main import cli
 from stepward.client import session_of
+from stepward.http.access.api_tokens import fresh_secret, read_secret
 from stepward.http.access.permissions import Permission
 from stepward.http.access.rate_limits import MOST_KEYS, AccessLimit
-from stepward.http.access.tokens import fresh_secret, read_secret
 from stepward.http.sign_in.pages import sign_in_page
 from stepward.http.static_files import static_routes
 

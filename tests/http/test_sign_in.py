@@ -26,7 +26,7 @@ SITE = {"Origin": "http://127.0.0.1:8321"}
 
 async def csrf_of(remote: httpx.AsyncClient) -> str:
     """What a page of the session would hold; no page is here, so it is made of the cookie."""
-    from stepward.http.access.tokens import read_secret
+    from stepward.http.access.api_tokens import read_secret
 
     secret = read_secret(remote.cookies["stepward_session"])
     assert secret is not None

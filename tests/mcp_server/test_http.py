@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from stepward import App, Client, TaskHandle
 from stepward.client import session_of
-from stepward.http.access.tokens import read_secret
+from stepward.http.access.api_tokens import read_secret
 from stepward.mcp_server.tools import READS
 from tests.http.conftest import approval, bearer
 from tests.http.conftest import local as local_fixture

@@ -20,8 +20,8 @@ from stepward.events import Observers
 from stepward.model.containment import failure_of
 from stepward.model.current_step import CurrentStep, enter
 from stepward.model.failures import FailureConverter
+from stepward.model.messages.completion_tokens import Sign
 from stepward.model.messages.requests import Outcome, Reply, Request, request_queue
-from stepward.model.messages.tokens import Sign
 from stepward.runtime.cancelling import end_tasks
 from stepward.runtime.threads import Threads
 from stepward.transport.contract import Delivery, Transport

@@ -17,8 +17,8 @@ from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.containment import contained, failure_of
 from stepward.model.failures import FailureConverter
 from stepward.model.limits.rate import RateLimit
+from stepward.model.messages.completion_tokens import Sign
 from stepward.model.messages.requests import request_queue
-from stepward.model.messages.tokens import Sign
 from stepward.payload import PAYLOAD_BYTES
 from stepward.runtime.cancelling import end_tasks
 from stepward.transport.contract import Delivery, Transport

@@ -15,6 +15,7 @@ from stepward.cli.commands.replay import replay
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
 from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
+from stepward.cli.commands.system.api_tokens import token
 from stepward.cli.commands.system.audit import audit
 from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
@@ -24,7 +25,6 @@ from stepward.cli.commands.system.keys import key_uses
 from stepward.cli.commands.system.limit import limit
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
-from stepward.cli.commands.system.tokens import token
 from stepward.cli.commands.system.upkeep import migrate, purge, version
 from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail

@@ -14,7 +14,7 @@ from stepward.errors import CompletionRefused, InvalidPayload, Unrecoverable
 from stepward.events import Hints
 from stepward.model.action import Action
 from stepward.model.failures import FailureConverter
-from stepward.model.messages.tokens import KEY_BYTES, Claim, read_token
+from stepward.model.messages.completion_tokens import KEY_BYTES, Claim, read_token
 from stepward.model.states import StepKind
 from stepward.payload import encode
 from stepward.store.contract import Completion, CompletionStore, Refusal, RefusalReason

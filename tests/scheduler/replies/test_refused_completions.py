@@ -15,8 +15,8 @@ from stepward import (
     workflow,
 )
 from stepward.errors import StepwardError
+from stepward.model.messages.completion_tokens import signer
 from stepward.model.messages.requests import Request
-from stepward.model.messages.tokens import signer
 from stepward.model.states import StepKind, TaskState
 from tests.scheduler.approvals import MINUTE, Approvals, approved, refusal
 from tests.scheduler.world import Service, World, in_state, states

@@ -21,7 +21,7 @@ from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.errors import IllegalTransition, Refused
 from stepward.events import Hints
-from stepward.model.messages.tokens import KEY_BYTES
+from stepward.model.messages.completion_tokens import KEY_BYTES
 from stepward.model.records import Task
 from stepward.store.contract import Batch, BatchVerb, Directive, Store, TaskSearch
 from stepward.store.rules.batches import batch_condition

@@ -12,7 +12,7 @@ from stepward.host.declared_limits import declare_limits
 from stepward.host.leases import InstanceLeases
 from stepward.model.agents import AgentHealth
 from stepward.model.limits.flow_limit import FlowLimit, agent_limit
-from stepward.model.messages.tokens import KEY_BYTES, signer
+from stepward.model.messages.completion_tokens import KEY_BYTES, signer
 from stepward.model.records import Role
 
 NO_LEASE = 0.0

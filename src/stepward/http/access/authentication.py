@@ -6,10 +6,10 @@ import asyncio
 
 from stepward.client import session_of
 from stepward.http.access.access_audit import AccessAudit
+from stepward.http.access.api_tokens import TokenSecret, read_secret
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.principals import Principal, SignIn, TaskScope
 from stepward.http.access.rate_limits import AccessLimit
-from stepward.http.access.tokens import TokenSecret, read_secret
 from stepward.http.client_source import ClientSource
 from stepward.http.problems import HttpRefusal
 from stepward.model.credentials import Credential, CredentialKind

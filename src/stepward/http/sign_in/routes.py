@@ -12,11 +12,11 @@ from litestar.params import Body
 from msgspec import Struct
 
 from stepward.client import session_of
+from stepward.http.access.api_tokens import TokenSecret
 from stepward.http.access.authentication import COOKIE, Credentials
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import SignIn
-from stepward.http.access.tokens import TokenSecret
 from stepward.http.dependencies import RequestPrincipal
 from stepward.http.problems import HttpRefusal
 from stepward.http.sign_in import sessions

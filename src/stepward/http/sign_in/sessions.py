@@ -7,8 +7,8 @@ from litestar.datastructures import Cookie
 from msgspec.structs import replace
 
 from stepward.client import Client, session_of
+from stepward.http.access.api_tokens import TokenSecret, fresh_secret
 from stepward.http.access.authentication import COOKIE
-from stepward.http.access.tokens import TokenSecret, fresh_secret
 from stepward.http.sign_in.openid import SignedIn
 from stepward.model.credentials import Credential, CredentialKind
 

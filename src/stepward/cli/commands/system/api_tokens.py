@@ -14,7 +14,7 @@ from stepward.client import Client, session_of
 from stepward.client.submitting import validation
 from stepward.durations import seconds
 from stepward.errors import Refused, StepwardError
-from stepward.http.access.tokens import fresh_secret
+from stepward.http.access.api_tokens import fresh_secret
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.views.times import full
 
