@@ -22,6 +22,8 @@ PageRequest = Request[Any, Any, Any]
 PageResponse = Response[str]
 LATE_FROM = 0.8
 """The share of the time until its deadline from which a task counts as late."""
+ROWS_SHOWN = 200
+"""Most rows of a list without pages."""
 KEPT_SECONDS = 1.0
 """Seconds for which the counts beside the menu are reused."""
 

@@ -13,8 +13,19 @@ from stepward.console.acts import batches, bulk, system, task
 from stepward.console.form_tokens import FormGuard
 from stepward.console.live_updates import live
 from stepward.console.page_frame import Console
+from stepward.console.pages import (
+    agents,
+    alerts,
+    audit,
+    dead_letters,
+    errors,
+    instances,
+    now,
+    schedules,
+    settings,
+    task_list,
+)
 from stepward.console.pages import batches as batch_pages
-from stepward.console.pages import errors, lists, overview, task_list
 from stepward.console.pages import task as task_pages
 from stepward.console.rendering import make_templates
 from stepward.http.static_files import static_routes
@@ -29,17 +40,17 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
     pages = Router(
         "/",
         route_handlers=[
-            overview.now_page,
+            now.now_page,
             task_list.tasks_page,
             task_list.find_page,
             task_pages.task_page,
-            lists.agents_page,
-            lists.alerts_page,
-            lists.schedules_page,
-            lists.dead_letters_page,
-            lists.instances_page,
-            lists.audit_page,
-            lists.settings_page,
+            agents.agents_page,
+            alerts.alerts_page,
+            schedules.schedules_page,
+            dead_letters.dead_letters_page,
+            instances.instances_page,
+            audit.audit_page,
+            settings.settings_page,
             batch_pages.batches_page,
             batch_pages.batch_page,
             batches.batch_preview,

@@ -8,7 +8,7 @@ from litestar.response import Redirect
 from stepward.client import Client, session_of
 from stepward.console.acts.form import STALE, SentForm, sent_form
 from stepward.console.page_frame import PageRequest, SharedConsole, root_of
-from stepward.console.pages.lists import agent_version
+from stepward.console.pages.agents import agent_version
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient

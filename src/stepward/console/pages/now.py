@@ -1,4 +1,4 @@
-"""The start page: counts by state, what needs an operator, and what is late."""
+"""The page Now, the first of the console: counts by state, what needs an operator, and what is late."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 from litestar import get
 
-from stepward.client import AgentStatus, session_of
-from stepward.client.agents import AgentState, is_silent
+from stepward.client import session_of
+from stepward.client.agents import is_silent
 from stepward.console.flow_chart import SECONDS, flow_chart, flow_since
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
+from stepward.console.pages.agents import agent_tone
 from stepward.console.state_chart import RANGES, range_of, range_since, state_chart
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
@@ -47,10 +48,3 @@ async def now_page(request: PageRequest, client: RequestClient, console: SharedC
         "gone": [instance for instance in instances if instance not in alive and not instance.ended],
     }
     return await console.page(request, client, "now.html", values)
-
-
-def agent_tone(agent: AgentStatus) -> str:
-    """The tone in which an Agent's state is shown."""
-    if agent.state is AgentState.OK:
-        return "good"
-    return "held" if agent.state is AgentState.SUSPENDED else "bad"
