@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,19 +15,19 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.model.failures import UNREADABLE
 from stepward.model.messages.requests import Outcome, Reply, Request
 from stepward.payload.sealed import why_unopened
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
+from stepward.transport.contract import AgentMessage, Delivery
+from stepward.transport.forwarding_transport import ForwardingTransport
 
 
 @dataclass(frozen=True, slots=True)
-class LargePayloadTransport:
-    """Implements ``Transport`` around another.
+class LargePayloadTransport(ForwardingTransport):
+    """A transport around another.
 
     A request whose payload cannot be fetched is answered at once, so that its step is repeated or an operator is
     called; such a reply counts as a failed attempt that may have acted. While the object store cannot be reached, verbs
     raise TransportError, and the messages come again.
     """
 
-    inner: Transport
     keeper: PayloadKeeper
     observers: Observers
 
@@ -47,42 +47,6 @@ class LargePayloadTransport:
                 raise TransportError(str(error)) from error
             if found := [delivery for delivery in fetched if delivery is not None]:
                 return found
-
-    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        await self.inner.settle(queue, deliveries)
-
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """As ``Transport.extend``."""
-        return await self.inner.extend(queue, deliveries, lease)
-
-    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """As ``Transport.revoke``."""
-        await self.inner.revoke(queue, task, run, key, attempt)
-
-    async def remind(self, queue: str) -> None:
-        await self.inner.remind(queue)
-
-    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        return self.inner.on_revoke(queue, listener)
-
-    def on_lost(self, listener: Lost) -> Callable[[], None]:
-        return self.inner.on_lost(listener)
-
-    def expect(self, queue: str) -> None:
-        self.inner.expect(queue)
-
-    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        return self.inner.on_announcement(listener)
-
-    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """As ``Transport.adopt``."""
-        await self.inner.adopt(queues, heir, live)
-
-    async def release(self, queue: str) -> None:
-        await self.inner.release(queue)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
     async def _put(self, message: AgentMessage) -> AgentMessage:
         put, owner = self.keeper.put, message.task

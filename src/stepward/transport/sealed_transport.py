@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,18 +12,18 @@ from stepward.events import Observers
 from stepward.model.failures import UNREADABLE
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
 from stepward.payload.sealed import PayloadCodec, why_unopened
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
+from stepward.transport.contract import AgentMessage, Delivery
+from stepward.transport.forwarding_transport import ForwardingTransport
 
 
 @dataclass(frozen=True, slots=True)
-class SealedTransport:
-    """Implements ``Transport`` around another.
+class SealedTransport(ForwardingTransport):
+    """A transport around another.
 
     A request that cannot be opened is answered at once, so that its step is repeated, perhaps by an Agent that has the
     key; a reply that cannot be opened counts as a failed attempt that may have acted.
     """
 
-    inner: Transport
     codec: PayloadCodec
     observers: Observers
 
@@ -36,42 +36,6 @@ class SealedTransport:
             found = [delivery for each in taken if (delivery := await self._opened(queue, each)) is not None]
             if found:
                 return found
-
-    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        await self.inner.settle(queue, deliveries)
-
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        """As ``Transport.extend``."""
-        return await self.inner.extend(queue, deliveries, lease)
-
-    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        """As ``Transport.revoke``."""
-        await self.inner.revoke(queue, task, run, key, attempt)
-
-    async def remind(self, queue: str) -> None:
-        await self.inner.remind(queue)
-
-    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        return self.inner.on_revoke(queue, listener)
-
-    def on_lost(self, listener: Lost) -> Callable[[], None]:
-        return self.inner.on_lost(listener)
-
-    def expect(self, queue: str) -> None:
-        self.inner.expect(queue)
-
-    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        return self.inner.on_announcement(listener)
-
-    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        """As ``Transport.adopt``."""
-        await self.inner.adopt(queues, heir, live)
-
-    async def release(self, queue: str) -> None:
-        await self.inner.release(queue)
-
-    async def close(self) -> None:
-        await self.inner.close()
 
     async def _opened(self, queue: str, delivery: Delivery) -> Delivery | None:
         """The delivery with its payloads; None for one that was dealt with here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,19 +12,19 @@ from stepward.errors import Refused, StoreUnavailable, TransportError
 from stepward.large_payloads import PayloadKeeper, message_owner
 from stepward.payload.references import is_elsewhere
 from stepward.payload.sealed import why_unopened
-from stepward.transport.queues.contract import NOTHING_TOLD, AppQueues, QueuedMessage, Stored, Watching
+from stepward.transport.queues.contract import AppQueues, QueuedMessage, Stored, Watching
+from stepward.transport.queues.forwarding_queues import ForwardingQueues
 from stepward.transport.queues.sealed_queues import SUBMISSIONS, event_parts
 
 
 @dataclass(frozen=True, slots=True)
-class LargePayloadQueues:
-    """Implements ``AppQueues`` around another.
+class LargePayloadQueues(ForwardingQueues):
+    """Queues around others.
 
     A submission whose data cannot be fetched becomes a dead letter; an event whose data cannot be fetched stays in its
     queue, and reading raises Refused. While the object store cannot be reached, verbs raise TransportError.
     """
 
-    inner: AppQueues
     keeper: PayloadKeeper
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
@@ -46,32 +46,6 @@ class LargePayloadQueues:
 
     def watch(self, queue: str) -> Watching:
         return LargePayloadWatching(queue, self.inner.watch(queue), self.keeper)
-
-    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        await self.inner.settle(queue, tokens)
-
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """As ``AppQueues.extend``."""
-        await self.inner.extend(queue, tokens, lease)
-
-    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """As ``AppQueues.nonempty``."""
-        return await self.inner.nonempty(prefix, known)
-
-    async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
-    ) -> None:
-        await self.inner.bury(queue, dead_letters, told)
-
-    def wake(self) -> None:
-        self.inner.wake()
-
-    @property
-    def closed(self) -> bool:
-        return self.inner.closed
-
-    async def close(self) -> None:
-        await self.inner.close()
 
     async def _put(self, body: bytes) -> bytes:
         if not self.keeper.is_large(body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -10,7 +10,8 @@ from msgspec import Raw
 
 from stepward.errors import Refused
 from stepward.payload.sealed import PayloadCodec, is_sealed, why_unopened
-from stepward.transport.queues.contract import NOTHING_TOLD, AppQueues, QueuedMessage, Stored, Watching
+from stepward.transport.queues.contract import AppQueues, QueuedMessage, Stored, Watching
+from stepward.transport.queues.forwarding_queues import ForwardingQueues
 
 SUBMISSIONS = "submissions."
 EVENT_DATA = "event.data"
@@ -20,14 +21,13 @@ _fields = msgspec.json.Decoder(dict[str, Raw])
 
 
 @dataclass(frozen=True, slots=True)
-class SealedQueues:
-    """Implements ``AppQueues`` around another.
+class SealedQueues(ForwardingQueues):
+    """Queues around others.
 
     A submission of a process without a key comes as it is; one that cannot be opened becomes a dead letter. An event
     that cannot be opened stays in its queue, and reading raises Refused.
     """
 
-    inner: AppQueues
     codec: PayloadCodec
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
@@ -49,32 +49,6 @@ class SealedQueues:
 
     def watch(self, queue: str) -> Watching:
         return SealedWatching(queue, self.inner.watch(queue), self.codec)
-
-    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        await self.inner.settle(queue, tokens)
-
-    async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
-        """As ``AppQueues.extend``."""
-        await self.inner.extend(queue, tokens, lease)
-
-    async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
-        """As ``AppQueues.standing``."""
-        return await self.inner.nonempty(prefix, known)
-
-    async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
-    ) -> None:
-        await self.inner.bury(queue, dead_letters, told)
-
-    def wake(self) -> None:
-        self.inner.wake()
-
-    @property
-    def closed(self) -> bool:
-        return self.inner.closed
-
-    async def close(self) -> None:
-        await self.inner.close()
 
 
 @dataclass(frozen=True, slots=True)
