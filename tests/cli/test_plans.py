@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from stepward import Agent, App, Given, Pipeline, Stage, Unrecoverable, workflow
-from stepward.cli.findings.version_diff import from_registered
+from stepward.cli.check_findings.version_diff import from_registered
 from stepward.model.states import TaskState
 from stepward.views.graph import MOST_LANES, drawn
 from stepward.workflow.registry import Registry

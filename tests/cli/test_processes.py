@@ -150,7 +150,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, filled: Path) -> No
 def test_a_broken_pipe_shows_in_the_exit_code_only(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from stepward.cli.failures import exit_code\n"
+        "from stepward.cli.exit_codes import exit_code\n"
         "def broken(): raise BrokenPipeError\n"
         "sys.exit(exit_code(broken))\n"
     )

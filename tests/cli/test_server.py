@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from stepward.cli.findings.server import problems, warnings
+from stepward.cli.check_findings.postgres_server import problems, warnings
 from stepward.model.records import Instance, Role
 from stepward.settings import Settings
 from stepward.store.contract import Bloat, Hold, Server, ServerHost, Standby

@@ -7,25 +7,27 @@ from typing import Any, NoReturn
 
 import click
 
-from stepward.cli.commands.completion import completion
 from stepward.cli.commands.console import console
 from stepward.cli.commands.init import init
 from stepward.cli.commands.mcp import mcp
 from stepward.cli.commands.replay import replay
 from stepward.cli.commands.run import agent, run, scheduler, submission, supervisor
+from stepward.cli.commands.shell_completion import completion
+from stepward.cli.commands.store.check import check
+from stepward.cli.commands.store.grant import grant
+from stepward.cli.commands.store.keys import key_uses
+from stepward.cli.commands.store.migrate import migrate
+from stepward.cli.commands.store.purge import purge
+from stepward.cli.commands.store.version import version
 from stepward.cli.commands.system.agents import agents
 from stepward.cli.commands.system.alerts import alerts
 from stepward.cli.commands.system.api_tokens import token
 from stepward.cli.commands.system.audit import audit
-from stepward.cli.commands.system.check import check
 from stepward.cli.commands.system.dead_letters import dead_letters
-from stepward.cli.commands.system.grant import grant
 from stepward.cli.commands.system.instances import drain, instances
-from stepward.cli.commands.system.keys import key_uses
 from stepward.cli.commands.system.limit import limit
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
-from stepward.cli.commands.system.upkeep import migrate, purge, version
 from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.delete import delete
@@ -35,7 +37,7 @@ from stepward.cli.commands.tasks.show import show
 from stepward.cli.commands.tasks.steps import steps
 from stepward.cli.commands.tasks.submit import signal, submit, update
 from stepward.cli.commands.tasks.task_list import tasks
-from stepward.cli.failures import DONE, exit_code
+from stepward.cli.exit_codes import DONE, exit_code
 from stepward.cli.input.passwords import warning
 from stepward.cli.processes.exit import bound_end
 

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 from click.testing import CliRunner
 
-from stepward.cli.commands.system import grant
+from stepward.cli.commands.store import grant
 from stepward.cli.main import cli
 from stepward.errors import Refused
 from stepward.store.postgres.schema.grants import grants

@@ -1,1 +1,1 @@
-"""The commands: tasks/, system/, and `run` for the actors."""
+"""The commands: of tasks/, the system/ and the store/, and `run` for the actors."""

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from stepward.app import App
-from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.exit_codes import FAILED, Silent, complain
 from stepward.cli.input.operator_store import operator_client_of, settings_for
 from stepward.cli.input.targets import app_or_store
 from stepward.cli.processes.logs import log_to_stderr

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from rich.text import Text
 
 from stepward.app import App
-from stepward.cli.failures import FAILED, Silent
+from stepward.cli.exit_codes import FAILED, Silent
 from stepward.cli.input.operator_store import json_option, operator_client
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json

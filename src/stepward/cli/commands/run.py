@@ -7,7 +7,7 @@ import asyncio
 import click
 
 from stepward.app import App
-from stepward.cli.failures import Silent, code_of
+from stepward.cli.exit_codes import Silent, code_of
 from stepward.cli.input.operator_store import settings_for
 from stepward.cli.input.targets import app_or_store, load_app
 from stepward.cli.processes.group import MOST_PROCESSES, serve_group

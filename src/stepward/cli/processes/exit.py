@@ -11,7 +11,7 @@ from pathlib import PurePath
 from types import FrameType
 from typing import Any
 
-from stepward.cli.failures import FAILED
+from stepward.cli.exit_codes import FAILED
 from stepward.model.failures import is_own
 from stepward.runtime.interrupts import end_at_once
 from stepward.runtime.threads import performed

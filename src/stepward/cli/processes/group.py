@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from stepward import durations
 from stepward.app import App
-from stepward.cli.failures import DONE, FAILED, Silent, complain
+from stepward.cli.exit_codes import DONE, FAILED, Silent, complain
 from stepward.cli.processes.child import Child
 from stepward.cli.processes.restarts import Slot, SlotEnd
 from stepward.cli.processes.serving import EVERY_ACTOR, header, patience, say, say_draining

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import NamedTuple
 
-from stepward.cli.failures import DONE, WRONG
+from stepward.cli.exit_codes import DONE, WRONG
 from stepward.cli.processes.child import Child
 from stepward.policies import grown
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from stepward import durations
 from stepward.app import App
-from stepward.cli.failures import DONE, FAILED
+from stepward.cli.exit_codes import DONE, FAILED
 from stepward.cli.output.screen import screen
 from stepward.cli.output.text_width import cut
 from stepward.cli.processes.exit import bound_end, bounded_stop, last_words

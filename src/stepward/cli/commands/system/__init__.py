@@ -1,1 +1,1 @@
-"""Commands about the system: settings, store, instances, Agents, queues, alerts, schedules, audit."""
+"""Commands about the system: instances, Agents, limits, queues, dead letters, alerts, schedules, tokens, audit."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.input.completion import agent_names
+from stepward.cli.input.completion_words import agent_names
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.exit_codes import FAILED, Silent, complain
 from stepward.cli.input.arguments import instant_or_duration
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json

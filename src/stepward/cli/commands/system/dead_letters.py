@@ -9,7 +9,7 @@ import click
 from msgspec import structs
 
 from stepward.cli.commands.system.alerts import GREATEST
-from stepward.cli.failures import FAILED, Silent, complain
+from stepward.cli.exit_codes import FAILED, Silent, complain
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from stepward.cli.input.arguments import json_value
-from stepward.cli.input.completion import schedule_names
+from stepward.cli.input.completion_words import schedule_names
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table

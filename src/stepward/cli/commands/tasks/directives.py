@@ -9,11 +9,11 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from stepward.cli.failures import Silent, code_of, complain
+from stepward.cli.error_wording import in_options
+from stepward.cli.exit_codes import Silent, code_of, complain
 from stepward.cli.input.arguments import instant_or_duration, json_value
-from stepward.cli.input.completion import task_ids
+from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
-from stepward.cli.wording import in_options
 from stepward.client import UNSET, Client, RepairPreview, TaskHandle, refusal, session_of
 from stepward.client.submitting.validation import deadline
 from stepward.durations import Duration

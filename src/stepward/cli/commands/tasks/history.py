@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from stepward.cli.input.completion import task_ids
+from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
 from stepward.client import Client, session_of
 from stepward.supervisor.archives.archived_tasks import history_line

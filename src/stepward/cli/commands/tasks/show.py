@@ -14,7 +14,7 @@ from rich.text import Text
 
 from stepward.cli.commands.system.alerts import ALERT_COLUMNS, alert_row
 from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
-from stepward.cli.input.completion import task_ids
+from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import command_line, json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, screen, state_cell

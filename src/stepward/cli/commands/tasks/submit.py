@@ -10,7 +10,7 @@ import click
 
 from stepward.app import App
 from stepward.cli.input.arguments import instant_or_duration, json_value, label
-from stepward.cli.input.completion import task_ids, workflow_names
+from stepward.cli.input.completion_words import task_ids, workflow_names
 from stepward.cli.input.operator_store import with_client
 from stepward.cli.input.targets import app_or_store
 from stepward.client import Client

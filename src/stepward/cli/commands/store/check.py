@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.app import App
+from stepward.cli.check_findings import code_fit, postgres_server, version_diff
 from stepward.cli.commands.system.instances import INSTANCE_COLUMNS, instance_row
-from stepward.cli.failures import DONE, FAILED, Silent, code_of
-from stepward.cli.findings import code_fit, server, version_diff
+from stepward.cli.exit_codes import DONE, FAILED, Silent, code_of
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import plain, print_json
@@ -107,7 +107,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             )
             problems += await code_fit.misfits(client, app.registry, tasks)
         if found is not None:
-            problems += server.problems(found, settings)
+            problems += postgres_server.problems(found, settings)
         return Findings(
             settings=settings,
             identity=identity,
@@ -117,7 +117,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             warnings=[
                 *standstill.missing_supervisor(tasks, at_work),
                 *standstill.late_leases(instances, now),
-                *([] if found is None else server.warnings(found, settings, instances)),
+                *([] if found is None else postgres_server.warnings(found, settings, instances)),
                 *_stuck(at_work),
                 *_apart(at_work),
             ],
@@ -174,7 +174,7 @@ def _print(console: Console, findings: Findings) -> None:
         ident = "" if who.id is None else f", identity {clean(who.id)}"
         console.print(Text(f"\nStore of {clean(who.app)}, {version}{ident}", style="bold"))
         if findings.server is not None:
-            server.print_server(console, findings.server)
+            postgres_server.print_server(console, findings.server)
         live = [instance_row(each, findings.now) for each in findings.instances if each.alive]
         print_table(INSTANCE_COLUMNS, live, "No instance is alive.", title="Live instances")
     console.print()

@@ -1,0 +1,1 @@
+"""Commands about the store: its settings, schema, logins, keys and old tasks."""
