@@ -35,7 +35,7 @@ from stepward.errors import StoreError, TransportError
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks import stopped_tasks
 from stepward.store import change_watcher
-from stepward.submission import message_ends, submitter
+from stepward.submission import message_results, submitter
 
 REST_WITHIN = 240.0
 """Virtual seconds after the last fault in which every task must come to rest (L1)."""
@@ -122,7 +122,7 @@ def _paces() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(patch.object(change_watcher, "EVERY", LOOKOUT_EVERY))
         stack.enter_context(patch.object(submitter, "LEASE", MESSAGE_LEASE))
-        stack.enter_context(patch.object(message_ends, "FIRST_DELAY", MESSAGE_DELAY))
+        stack.enter_context(patch.object(message_results, "FIRST_DELAY", MESSAGE_DELAY))
         yield
 
 

@@ -9,7 +9,7 @@ from simulation.application.operations import booked, charge, note, post, send
 from simulation.application.workload import POLICIES, WORKFLOWS
 from simulation.invariants.history import Change, Mirror
 from simulation.invariants.watched_rows import StepRow, TaskRow
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.workflow.definition import Workflow, step
 from stepward.workflow.pipeline.pipeline import Pipeline
 from stepward.workflow.pipeline.stages import From, Given, Stage

@@ -28,7 +28,7 @@ from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
-from stepward.schedules.due import CatchUp
+from stepward.schedules.nominal_times import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.open_store import open_store

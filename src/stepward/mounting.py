@@ -35,7 +35,7 @@ def mounted(make: Callable[[], Client], rules: AccessRules, provider: OpenIdProv
     check_extra("App.asgi")
     from stepward.console.routes import console_routes  # noqa: PLC0415  an extra's
     from stepward.http.application import HttpApplication  # noqa: PLC0415  an extra's
-    from stepward.http.client_source import ClientSource  # noqa: PLC0415  an extra's
+    from stepward.http.shared_client import ClientSource  # noqa: PLC0415  an extra's
     from stepward.mcp_server.http_endpoint import McpEndpoint  # noqa: PLC0415  an extra's
 
     pages = console_routes()

@@ -19,7 +19,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepward.transport.nats.application.queues.MOST_TOLD", FEW)
     monkeypatch.setattr(declarations, "TOLD", declarations.TOLD | {"x-max-length": FEW})
     monkeypatch.setattr("stepward.transport.rabbitmq.application.queues.PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr("stepward.host.queues.relay.MOST_CARRIED", 1)
+    monkeypatch.setattr("stepward.host.queues.status_event_relay.MOST_CARRIED", 1)
 
 
 async def test_an_unread_response_queue_blocks_no_other_and_loses_nothing(shop: Shop) -> None:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from stepward import Agent, App, Given, Pipeline, Stage, Unrecoverable, workflow
 from stepward.cli.check_findings.version_diff import from_registered
 from stepward.model.states import TaskState
-from stepward.views.graph import MOST_LANES, drawn
+from stepward.views.plan_graph import MOST_LANES, drawn
 from stepward.workflow.registry import Registry
 
 from .conftest import Stepward

@@ -11,7 +11,7 @@ import pytest
 
 from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
 from stepward.client.handle import actor
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.model.records import Alert, Role
 from stepward.model.states import StepState
 from stepward.store.rules.supervision import unserved_alert

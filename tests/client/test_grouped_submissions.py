@@ -11,7 +11,7 @@ import pytest
 from stepward import App, Client, CommitUnknown, Refused, StoreUnavailable, TaskConflict, TaskHandle, workflow
 from stepward.client import session_of
 from stepward.client.submitting import grouped
-from stepward.model.plan import Plans
+from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import ClientStore, Submitted
 

@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Agent, App, Client, workflow
 from stepward.client import session_of
-from stepward.client.agents import LATE_SECONDS
+from stepward.client.agent_status import LATE_SECONDS
 from stepward.client.waiting import wait_warnings
 from stepward.client.waiting.wait_hindrances import WaitView, hindrance
 from stepward.model.records import Instance, Role, Task

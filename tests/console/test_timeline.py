@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from stepward.console.timeline.axis import TimeAxis
-from stepward.console.timeline.drawing import drawn_timeline
+from stepward.console.timeline.layout import drawn_timeline
 from stepward.console.timeline.rows import MOST_ROWS, timeline_rows
 from stepward.console.timeline.spans import MarkKind, SpanEnd, SpanKind
 from stepward.model.records import Audit, Step, Task

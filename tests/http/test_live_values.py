@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from stepward import App, Client, publish, stream, wait_for, workflow
-from stepward.http.streaming import looks
+from stepward.http.streaming import polling
 
 from .conftest import bearer, caller, token_for
 from .streams import opened
@@ -29,9 +29,9 @@ async def count(most: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looks, "PACE_SECONDS", 0.02)
-    monkeypatch.setattr(looks, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(looks, "SHARE", 0)
+    monkeypatch.setattr(polling, "PACE_SECONDS", 0.02)
+    monkeypatch.setattr(polling, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(polling, "SHARE", 0)
 
 
 @pytest.fixture

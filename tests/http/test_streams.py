@@ -8,7 +8,7 @@ import pytest
 
 from stepward import Client
 from stepward.client import session_of
-from stepward.http.streaming import looks, slots
+from stepward.http.streaming import polling, stream_limits
 from stepward.store.verbs import changes
 
 from .conftest import Minted, approval, bearer, greet, order, token_for
@@ -19,9 +19,9 @@ EVENTS = "/api/v1/events"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(looks, "PACE_SECONDS", 0.02)
-    monkeypatch.setattr(looks, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(looks, "SHARE", 0)
+    monkeypatch.setattr(polling, "PACE_SECONDS", 0.02)
+    monkeypatch.setattr(polling, "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(polling, "SHARE", 0)
 
 
 async def test_tasks_are_sent_when_they_are_submitted_end_fail_or_are_acted_upon(
@@ -112,7 +112,7 @@ async def test_a_stream_ends_within_five_seconds_of_its_tokens_revocation(
 async def test_a_principal_has_a_bounded_number_of_streams(
     client: Client, remote: httpx.AsyncClient, minted: Minted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "MOST_OF_PRINCIPAL", 1)
+    monkeypatch.setattr(stream_limits, "MOST_OF_PRINCIPAL", 1)
     ada, bob = await minted("viewer", "ada"), await minted("viewer", "bob")
     async with opened(remote, EVENTS, ada) as stream, asyncio.timeout(30):
         await anext(stream.events)

@@ -12,7 +12,7 @@ from stepward.clock import Environment, SystemClock
 from stepward.events import Observers
 from stepward.large_payloads import folder_of, keeper_of
 from stepward.store.contract import BATCH_ENDS
-from stepward.supervisor.cleaning.large_payloads import ObjectCleaning
+from stepward.supervisor.deletions.large_payloads import ObjectCleaning
 from tests.large_payloads.shop import OVER, application, large
 from tests.until import until
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stepward.model.written_values import MOST_WRITTEN, WRITTEN_BYTES
+from stepward.model.live_values import MOST_WRITTEN, WRITTEN_BYTES
 from stepward.testing import environment
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live-values.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from collections import Counter
 
 from msgspec import structs
 
-from stepward.host.queues.relay import carrier_of
+from stepward.host.queues.status_event_relay import carrier_of
 from stepward.model.records import Instance, Role
 
 LEASE = 10.0

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from stepward.errors import DeclarationError
 from stepward.model.schedule import Schedule
-from stepward.schedules.due import MOST_AT_ONCE, due_times, task_id
+from stepward.schedules.nominal_times import MOST_AT_ONCE, due_times, task_id
 from stepward.schedules.timetable import Timetable
 
 BERLIN = "Europe/Berlin"

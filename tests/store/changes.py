@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from stepward.model.plan import is_planned
+from stepward.model.live_values import WriteKind, WrittenValue
+from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES, StepState, TaskState
 from stepward.model.tasks.updates import UpdateAnswer
-from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract import AddedEvents, Change, Deliver, Dispatch, Post, StepMove, TaskMove, Watch
 from tests.store.conformance.world import finish, step
 from tests.store.differential import Stream

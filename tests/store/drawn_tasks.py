@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.model.plan import PlannedStage, Plans
+from stepward.model.pipeline_plan import PlannedStage, Plans
 from stepward.model.records import Task
 from stepward.model.states import StepKind
 from tests.store.changes import REPLIES

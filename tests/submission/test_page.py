@@ -17,7 +17,7 @@ from stepward import App
 from stepward.cli.input.targets import load_app
 from stepward.cli.main import cli
 from stepward.model.messages.status_events import KEPT_SECONDS, StatusEventType
-from stepward.submission import accept_calls, acceptance, message_ends, submitter
+from stepward.submission import accept_calls, acceptance, message_results, submitter
 
 PAGE = (Path(__file__).parents[2] / "docs" / "submission.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"```python\n# (\w+\.py)\n(.*?)```", PAGE, re.DOTALL))
@@ -77,7 +77,7 @@ def test_the_limits_are_the_codes_own() -> None:
         f"| {submitter.BATCH}, and none is begun after {acceptance.TRANSACTION_SECONDS:.0f} s |",
         f"| {submitter.LEASE:.0f} s, renewed while",
         f"| {accept_calls.ACCEPT_SECONDS:.0f} s |",
-        f"| {message_ends.MOST_TRIES}; the delays between them grow from {message_ends.FIRST_DELAY:.0f} s |",
+        f"| {message_results.MOST_TRIES}; the delays between them grow from {message_results.FIRST_DELAY:.0f} s |",
         f"| {KEPT_SECONDS / 86_400:.0f} days |",
     ):
         assert words in limits

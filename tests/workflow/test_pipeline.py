@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Agent
 from stepward.errors import DeclarationError, InvalidDuration
-from stepward.model.plan import from_json, to_json
+from stepward.model.pipeline_plan import from_json, to_json
 from stepward.model.states import StepKind
 from stepward.payload import NULL
 from stepward.workflow.definition import step

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stepward.model.plan import NO_INPUT
+from stepward.model.pipeline_plan import NO_INPUT
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.definition import step

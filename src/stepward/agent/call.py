@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from stepward.model.failures import FailureConverter
+from stepward.model.live_values import WriteBuffer
 from stepward.model.messages.requests import Progress, Reply, Request
-from stepward.model.written_values import WriteBuffer
 from stepward.transport.contract import Delivery
 
 CallKey = tuple[str, int, str, bool]

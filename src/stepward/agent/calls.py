@@ -17,7 +17,7 @@ from stepward.clock import Environment
 from stepward.error_messages import named
 from stepward.errors import StepwardError
 from stepward.events import Observers
-from stepward.model.containment import failure_of
+from stepward.model.application_calls import failure_of
 from stepward.model.current_step import CurrentStep, enter
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.completion_tokens import Sign

@@ -14,7 +14,7 @@ from stepward.agent.protection.shared_state import SharedState
 from stepward.clock import Environment
 from stepward.errors import Refused, UnknownOperation, Unrecoverable
 from stepward.events import Observers
-from stepward.model.containment import contained, failure_of
+from stepward.model.application_calls import contained, failure_of
 from stepward.model.current_step import FinishedLater
 from stepward.model.messages.requests import Reply
 from stepward.payload import Signature, encode

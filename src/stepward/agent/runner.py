@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.agents import AgentHealth, AgentStanding
-from stepward.model.containment import contained, failure_of
+from stepward.model.application_calls import contained, failure_of
 from stepward.model.failures import FailureConverter
 from stepward.model.limits.rate import RateLimit
 from stepward.model.messages.completion_tokens import Sign

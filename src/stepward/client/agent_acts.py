@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.client.agents import check_known
+from stepward.client.agent_status import check_known
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.errors import InstanceNotFound

@@ -11,12 +11,12 @@ from typing import Any, Unpack
 from msgspec.structs import replace
 
 from stepward.client import agent_acts, limits, schedules
-from stepward.client.agents import AgentStatus, stats, statuses
+from stepward.client.agent_status import AgentStatus, stats, statuses
 from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import RATE, Batches
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.limits import GivenRate, LimitStatus
-from stepward.client.live.values import UNSET, Unset
+from stepward.client.live.live_values import UNSET, Unset
 from stepward.client.queues.events import StatusEvents
 from stepward.client.session import ClientSession, Protection, session_at
 from stepward.client.submitting import validation

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from stepward.client.agents import check_known
-from stepward.client.live.values import Unset
+from stepward.client.agent_status import check_known
+from stepward.client.live.live_values import Unset
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.durations import Duration, shown

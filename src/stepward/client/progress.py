@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.store.contract import Tally
 
 

@@ -17,7 +17,7 @@ from stepward.errors import Refused, ScheduleNotFound
 from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
-from stepward.schedules.due import MOST_AT_ONCE, next_time, scheduled_task, tasks_of, times_within
+from stepward.schedules.nominal_times import MOST_AT_ONCE, next_time, scheduled_task, tasks_of, times_within
 from stepward.schedules.options import ScheduleOptions
 from stepward.schedules.timetable import AT, EVERY, timetable
 from stepward.workflow.definition import Workflow

@@ -13,17 +13,17 @@ from stepward.client.handle import actor
 from stepward.client.queues.events import Readers
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
-from stepward.client.status import TaskStatus, status_of
 from stepward.client.submitting import validation
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
+from stepward.client.task_status import TaskStatus, status_of
 from stepward.client.waiting.waiting import Endings, Lookout, StoreChanges
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused, TaskNotFound
 from stepward.events import Hints
 from stepward.large_payloads import LargePayloads, PayloadKeeper, keeper_of
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.model.tasks.updates import refuse_update_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepward.client.status import TaskStatus
 from stepward.client.submitting import validation
+from stepward.client.task_status import TaskStatus
 from stepward.errors import Refused
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskSearch

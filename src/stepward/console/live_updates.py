@@ -17,8 +17,8 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.tasks.etags import etag_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.streaming.looks import looks
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.polling import looks
+from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.http.streaming.task_feed import TaskFeed
 
 RETRY_MILLISECONDS = 3_000

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 from stepward import durations
-from stepward.model.page_addresses import task_href
+from stepward.model.console_links import task_href
 from stepward.model.records import Audit
 from stepward.payload import displayed
 from stepward.store.contract import MOST_COUNTED

@@ -2,6 +2,6 @@
 
 from stepward.host.assembly import Parts, Roles
 from stepward.host.host import Host
-from stepward.host.process import tune_process
+from stepward.host.process_setup import tune_process
 
 __all__ = ["Host", "Parts", "Roles", "tune_process"]

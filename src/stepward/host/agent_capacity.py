@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
-from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.agent_slots import AgentSlots
 from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from stepward.agent.runner import AgentRunner
-from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.assembly import Parts
 from stepward.model.limits.flow_limit import FlowLimit, agent_limit
 from stepward.model.limits.slots import SlotClaim, SlotLease, fair_slots

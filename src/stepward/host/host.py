@@ -6,10 +6,10 @@ import asyncio
 from functools import partial
 
 from stepward.clock import SystemClock
-from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.actors.running_actors import RunningActors
 from stepward.host.actors.scheduler_actor import SchedulerActor
-from stepward.host.actors.submissions import keep, submitter
+from stepward.host.actors.submission_actors import keep, submitter
 from stepward.host.actors.supervisor_actor import SupervisorActor
 from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.agent_capacity import AgentCapacity
@@ -19,9 +19,9 @@ from stepward.host.leases import InstanceLeases
 from stepward.host.queues.lost_requests import LostRequests
 from stepward.host.queues.refused_queues import RefusedQueueAlerts
 from stepward.host.queues.rejection_alerts import RejectionAlerts
-from stepward.host.queues.relay import relay_of
 from stepward.host.queues.remote_agents import RemoteAgents
 from stepward.host.queues.reply_rerouting import ReplyRerouting
+from stepward.host.queues.status_event_relay import relay_of
 from stepward.host.queues.unserved_queues import UnservedQueues
 from stepward.host.readiness import Readiness
 from stepward.host.watchdog.hang_counts import Hangs

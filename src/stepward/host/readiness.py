@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stepward.host.actors.agents import AgentActors
+from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.actors.scheduler_actor import SchedulerActor
 from stepward.host.actors.supervisor_actor import SupervisorActor
 from stepward.host.assembly import Parts, Roles

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from stepward.model.plan import to_json
+from stepward.model.pipeline_plan import to_json
 from stepward.model.records import Digest
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

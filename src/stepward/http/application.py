@@ -25,13 +25,13 @@ from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.tasks.proposals import proposed
 from stepward.http.api.tasks.task_paths import API
-from stepward.http.client_source import ClientSource
-from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.metrics import Scrapes, metrics
 from stepward.http.problems import EXCEPTION_HANDLERS
+from stepward.http.security_headers import SECURITY_HEADERS
+from stepward.http.shared_client import ClientSource
 from stepward.http.sign_in.openid import OpenIdProvider
 from stepward.http.sign_in.routes import SIGN_IN_ROUTES
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.stream_limits import StreamSlots
 
 BODY_BYTES = 64 * 1024
 """Most bytes of a request's body in addition to the payload that it carries."""

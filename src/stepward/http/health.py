@@ -10,7 +10,7 @@ from litestar.datastructures import State
 from stepward.client import session_of
 from stepward.errors import StepwardError
 from stepward.http.access.permissions import Permission
-from stepward.http.client_source import ClientSource
+from stepward.http.shared_client import ClientSource
 
 READY_SECONDS = 2.0
 """Seconds within which the store must answer."""

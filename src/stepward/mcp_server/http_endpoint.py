@@ -19,8 +19,8 @@ from stepward.http.access.choke_point import ChokePoint
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal, SignIn
-from stepward.http.headers import SECURITY_HEADERS
 from stepward.http.problems import HttpRefusal
+from stepward.http.security_headers import SECURITY_HEADERS
 from stepward.mcp_server.tool_schemas import ApiOperation
 
 PATH = "/mcp"

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from stepward.errors import StepwardError
+from stepward.model.live_values import WriteBuffer, WrittenValue
 from stepward.model.messages.completion_tokens import Sign
 from stepward.model.messages.requests import Request, traceparent
 from stepward.model.messages.step_headers import step_headers
 from stepward.model.tracing.attempt_span import enter_attempt
 from stepward.model.tracing.submission_span import API
-from stepward.model.written_values import WriteBuffer, WrittenValue
 from stepward.payload import encode, readable
 
 PROGRESS_BYTES = 2048

@@ -5,9 +5,9 @@ from __future__ import annotations
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused, TransportError
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
+from stepward.model.console_links import alert_link
 from stepward.model.messages.cloudevents import sequence_text
 from stepward.model.messages.status_events import KEPT_SECONDS
-from stepward.model.page_addresses import alert_link
 from stepward.model.records import Alert
 from stepward.observers.alert_event import cloud_event
 from stepward.payload import encode

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stepward.events import AlertSink
 from stepward.model.alerts.alert_routing import route_of
+from stepward.observers.alert_redaction import WithholdingSink
 from stepward.observers.apprise_sink import AppriseSink
 from stepward.observers.logs import LogSink
 from stepward.observers.queue_sink import QueueSink
 from stepward.observers.webhook import WebhookSink
-from stepward.observers.withholding import WithholdingSink
 from stepward.settings import Settings
 from stepward.settings.sink_settings import SinkSettings, SinkType
 from stepward.transport.queues.contract import AppQueues

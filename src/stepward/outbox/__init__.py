@@ -2,8 +2,8 @@
 
 from stepward.outbox.outbox import Outbox, SyncOutbox
 from stepward.outbox.outbox_address import check_outbox
+from stepward.outbox.process_relays import relaying
 from stepward.outbox.relay import Relay
-from stepward.outbox.running import relaying
 from stepward.outbox.tables import outbox_table
 
 __all__ = ["Outbox", "Relay", "SyncOutbox", "check_outbox", "outbox_table", "relaying"]

@@ -19,8 +19,8 @@ from stepward.scheduler.intake import UNAVAILABLE, Intake, LocalSubmissions
 from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
-from stepward.scheduler.tasks.closing import Closing
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.turn_end import Closing
 from stepward.store.contract import OVERTAKEN, Change
 
 FIRST_DELAY = 0.05

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from stepward.errors import Refused, TransportError
 from stepward.model.action import Action
 from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
+from stepward.model.live_values import read_written
 from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
-from stepward.model.written_values import read_written
 from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.context import SchedulerContext
 from stepward.transport.contract import Delivery

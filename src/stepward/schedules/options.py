@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from stepward.durations import Duration
 from stepward.model.overlap import OverlapPolicy
-from stepward.schedules.due import CatchUp
+from stepward.schedules.nominal_times import CatchUp
 
 
 class ScheduleOptions(TypedDict, total=False):

@@ -18,8 +18,7 @@ from stepward.encryption import Encryption, read_encryption, shown_encryption
 from stepward.errors import SettingsError
 from stepward.large_payloads.address import OVER_BYTES, LargePayloads, read_address, shown_address
 from stepward.settings import readers, thresholds
-from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
-from stepward.settings.shown import (
+from stepward.settings.display import (
     show_count,
     show_duration,
     show_hosts,
@@ -30,6 +29,7 @@ from stepward.settings.shown import (
     show_transport,
     show_url,
 )
+from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
 from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
 
 PREFIX = "STEPWARD_"

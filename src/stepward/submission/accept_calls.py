@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.error_messages import message_of
-from stepward.model.containment import contained
+from stepward.model.application_calls import contained
 from stepward.runtime.cancelling import end_tasks
 from stepward.store.contract import Transaction
 from stepward.submission.declaration import Accept, Accepted, Message

@@ -10,15 +10,15 @@ from stepward.clock import Environment
 from stepward.error_messages import message_of, named
 from stepward.errors import Refused, StoreError, StoreUnusable, Unacceptable
 from stepward.events import Observers
-from stepward.model.containment import failure_of
+from stepward.model.application_calls import failure_of
 from stepward.model.messages.cloudevents import CloudEvent, decode_event
-from stepward.model.plan import Plans
+from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task
 from stepward.payload import check_size
 from stepward.store.contract import Transaction
 from stepward.submission.accept_calls import AcceptCalls
 from stepward.submission.declaration import Accepted, Message, SubmissionQueue
-from stepward.submission.message_ends import MOST_TRIES, Verdicts, is_worn_out
+from stepward.submission.message_results import MOST_TRIES, Verdicts, is_worn_out
 from stepward.transport.queues.contract import Stored
 
 TRANSACTION_SECONDS = 1.0

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from stepward.errors import Refused
-from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted, Transaction
 

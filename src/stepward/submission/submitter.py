@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.errors import StoreUnusable, TransportError
 from stepward.events import Observers
 from stepward.submission.acceptance import Acceptance
-from stepward.submission.message_ends import Verdicts
+from stepward.submission.message_results import Verdicts
 from stepward.transport.queues.contract import AppQueues, Stored
 
 BATCH = 500

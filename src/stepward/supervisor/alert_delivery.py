@@ -16,7 +16,7 @@ from stepward.error_messages import message_of
 from stepward.events import AlertSink, Observers
 from stepward.model.alerts.alert_routing import AlertNews, AlertProgress, AlertReceipt, is_for, owed
 from stepward.model.alerts.silences import is_over_unsent, silent_until
-from stepward.model.containment import failure_of
+from stepward.model.application_calls import failure_of
 from stepward.model.records import Alert
 from stepward.policies import Backoff
 from stepward.store.contract import SupervisorStore

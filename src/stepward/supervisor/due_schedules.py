@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from stepward.errors import DeclarationError
 from stepward.events import Observers
-from stepward.schedules.due import due_times, tasks_of
+from stepward.schedules.nominal_times import due_times, tasks_of
 from stepward.store.contract import SupervisorStore
 
 MOST = 1000

@@ -22,7 +22,7 @@ from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.checks import checks_of
-from stepward.supervisor.cleaning.cleaning import Cleaning
+from stepward.supervisor.deletions.deletions import Cleaning
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
 from stepward.supervisor.pass_report import PassReport

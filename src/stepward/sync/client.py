@@ -14,7 +14,7 @@ from stepward.client import UNSET, AgentStatus, Client, LimitStatus, Options, Pa
 from stepward.client.batches.batches import RATE
 from stepward.client.handle import R, handles
 from stepward.client.limits import GivenRate
-from stepward.client.live.values import Unset
+from stepward.client.live.live_values import Unset
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration

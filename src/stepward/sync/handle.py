@@ -13,8 +13,8 @@ from stepward.client import (
 )
 from stepward.client.handle import R
 from stepward.client.repairs import RepairPreview
-from stepward.client.status import StepRecord
 from stepward.client.submitting.validation import Id
+from stepward.client.task_status import StepRecord
 from stepward.durations import Duration
 from stepward.model.states import TaskState
 from stepward.runtime.loop_thread import LoopThread

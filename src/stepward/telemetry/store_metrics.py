@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
-from stepward.client.agents import AgentState, AgentStatus, is_silent, statuses
+from stepward.client.agent_status import AgentState, AgentStatus, is_silent, statuses
 from stepward.model.records import Role
 from stepward.store.contract import StoreGauges
 

@@ -12,7 +12,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
 from stepward.model.messages.signing import Signer
-from stepward.settings.plaintext import encrypted_broker
+from stepward.settings.plaintext_connections import encrypted_broker
 from stepward.settings.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury

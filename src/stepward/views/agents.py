@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.client import AgentStatus
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.views.times import span
 
 

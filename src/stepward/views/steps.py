@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.model.states import StepState
-from stepward.views.reasons.errors import one_line
+from stepward.views.reasons.attempt_errors import one_line
 from stepward.views.times import relative
 
 LIVE = frozenset({StepState.RUNNING, StepState.TO_REPEAT})

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from stepward.model.action import Action
+from stepward.model.live_values import WrittenValue
 from stepward.model.states import StepKind
 from stepward.model.tasks.updates import UpdateAnswer
-from stepward.model.written_values import WrittenValue
 
 
 class StepCall(Struct, frozen=True, gc=False):

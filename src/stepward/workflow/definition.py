@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.model.states import StepKind
 from stepward.policies import Limit, Supervision
 

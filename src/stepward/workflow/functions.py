@@ -18,7 +18,7 @@ from stepward.model.tasks.attributes import SET_ATTRIBUTES, AttributeValue, enco
 from stepward.model.tasks.updates import refuse_update_name
 from stepward.payload import decode
 from stepward.workflow import recorded_values
-from stepward.workflow.control import ContinueAsNew
+from stepward.workflow.control_flow import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.errors import Refused
 from stepward.model.current_step import CURRENT
-from stepward.model.written_values import WriteKind, WrittenValue, checked_value_name
+from stepward.model.live_values import WriteKind, WrittenValue, checked_value_name
 from stepward.payload import encode
 from stepward.workflow import recorded_values
 from stepward.workflow.functions import current_run

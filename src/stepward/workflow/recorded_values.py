@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from stepward.model.live_values import WriteKind, WrittenValue
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.model.tasks.updates import UpdateAnswer
-from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.payload import NULL, decode, encode
 from stepward.workflow.replay.divergence import PATCHED
 from stepward.workflow.run import Run

@@ -9,7 +9,7 @@ from typing import Any
 from stepward.errors import DeclarationError
 from stepward.model.action import Action
 from stepward.model.limits.flow_limit import FlowLimit, workflow_limit
-from stepward.model.plan import to_json
+from stepward.model.pipeline_plan import to_json
 from stepward.model.records import WorkflowRecord
 from stepward.payload import encode
 from stepward.policies import Limit

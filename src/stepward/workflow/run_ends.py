@@ -10,7 +10,7 @@ from stepward.error_messages import leaves_of, message_of
 from stepward.errors import Refused, StepFailed
 from stepward.model.failures import FailureConverter, read
 from stepward.payload import encode
-from stepward.workflow.control import ContinueAsNew
+from stepward.workflow.control_flow import ContinueAsNew
 from stepward.workflow.decisions import Completed, Continued, Failed, RunEnd
 
 MESSAGE_CHARACTERS = 2_000

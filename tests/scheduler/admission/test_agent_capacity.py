@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stepward import Client, step, workflow
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.errors import AgentNotFound
 from stepward.model.states import TaskState
 from stepward.policies import CircuitBreaker, Supervision

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stepward.agent.protection.breaker import BreakerState
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.errors import StoreUnavailable
 from stepward.model.states import TaskState
 from stepward.policies import CircuitBreaker

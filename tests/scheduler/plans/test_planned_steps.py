@@ -21,9 +21,9 @@ from stepward import (
     workflow,
 )
 from stepward.client import ClientSession, client_on, session_of
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.clock import Environment
-from stepward.model.plan import Plans
+from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Role, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.failpoints import crash_points

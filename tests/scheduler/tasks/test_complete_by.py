@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Client, wait_for, workflow
 from stepward.client import session_of
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler

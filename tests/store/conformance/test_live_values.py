@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
+from stepward.model.live_values import WriteBuffer, WriteKind, WrittenValue
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, TaskState
-from stepward.model.written_values import WriteBuffer, WriteKind, WrittenValue
 from stepward.store.contract import Change, Store
 from stepward.store.contract.parts.live_values import STREAM_ROWS
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, finish, move, step

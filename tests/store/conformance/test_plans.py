@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from stepward.model.plan import PlannedStage, planned_steps, to_json
+from stepward.model.pipeline_plan import PlannedStage, planned_steps, to_json
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change, Directive, StepMove, Store

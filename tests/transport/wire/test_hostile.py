@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from stepward import App, Client
 from stepward.cli.main import cli
 from stepward.client import session_of
-from stepward.client.status import StepRecord, TaskStatus
+from stepward.client.task_status import StepRecord, TaskStatus
 from stepward.events import Event
 from stepward.model.messages.requests import request_queue
 from stepward.model.records import Role, Task

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.model.states import StepState
 from stepward.views.printable import clean
-from stepward.views.reasons.errors import attempts_of, has_message, one_line
+from stepward.views.reasons.attempt_errors import attempts_of, has_message, one_line
 
 MOST_STEPS = 5
 """Most steps whose attempts are shown, the latest ones."""

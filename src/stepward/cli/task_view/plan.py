@@ -8,10 +8,10 @@ from typing import Any
 from stepward.cli.output.json_output import plain
 from stepward.cli.output.screen import print_table, state_cell, style_of
 from stepward.cli.output.table import Cell, Column
-from stepward.client.status import StepRecord
-from stepward.model.plan import Plan, PlannedStage
+from stepward.client.task_status import StepRecord
+from stepward.model.pipeline_plan import Plan, PlannedStage
 from stepward.model.states import StepState
-from stepward.views.graph import drawn
+from stepward.views.plan_graph import drawn
 from stepward.views.state_symbols import LOOKS
 from stepward.views.times import NOTHING
 

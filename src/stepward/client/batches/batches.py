@@ -7,7 +7,7 @@ from typing import Any
 
 from stepward.client.batches.orders import BatchClient, checked_rate, order_of, preview_of, start_order
 from stepward.client.batches.preview import BatchPreview
-from stepward.client.live.values import UNSET
+from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import validation
 from stepward.durations import Duration
 from stepward.errors import BatchNotFound

@@ -16,7 +16,7 @@ from stepward.client.batches.preview import (
     token_of,
 )
 from stepward.client.dry_run import refusal
-from stepward.client.live.values import UNSET
+from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.errors import IllegalTransition, Refused

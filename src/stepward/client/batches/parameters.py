@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from stepward.client.live.values import Unset
+from stepward.client.live.live_values import Unset
 from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, Refused

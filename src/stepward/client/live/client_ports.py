@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stepward.client.submitting.validation import Id
 from stepward.client.waiting.waiting import StoreChanges
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive, Store, UpdateRow

@@ -13,9 +13,9 @@ from stepward.client.submitting import validation
 from stepward.durations import Duration, seconds, text
 from stepward.errors import UpdateRejected, UpdateUnanswered
 from stepward.model import failures
+from stepward.model.live_values import checked_value_name
 from stepward.model.states import TASK_ENDS
 from stepward.model.tasks.updates import UpdateMessage
-from stepward.model.written_values import checked_value_name
 from stepward.payload import decode, encode
 from stepward.store.contract import UpdateRow, UpdateState
 

@@ -9,7 +9,7 @@ from copy import copy
 from typing import NamedTuple
 
 from stepward.errors import CommitUnknown, StoreUnavailable
-from stepward.model.plan import Plans
+from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import ClientStore, Submitted
 

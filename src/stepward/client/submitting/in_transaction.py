@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeGuard
 
-from stepward.model.plan import Plans
+from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task, WorkflowRecord
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, Transaction, WaitForHook
 from stepward.store.rules.refusals import check_same

@@ -11,7 +11,7 @@ from stepward.errors import DeclarationError
 from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
 from stepward.payload import PAYLOAD_BYTES
-from stepward.schedules.due import CATCH_UPS
+from stepward.schedules.nominal_times import CATCH_UPS
 from stepward.schedules.timetable import timetable
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

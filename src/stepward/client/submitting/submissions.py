@@ -19,7 +19,7 @@ from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
 from stepward.large_payloads import PayloadKeeper
-from stepward.model.plan import Plan, Plans, from_json
+from stepward.model.pipeline_plan import Plan, Plans, from_json
 from stepward.model.records import Task
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from stepward.client.agents import is_late
+from stepward.client.agent_status import is_late
 from stepward.durations import text
 from stepward.model.records import Instance, Role, Step, Task
 from stepward.model.states import StepState, TaskState

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import get
 
 from stepward.client import AgentStatus, LimitStatus
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.console.form_tokens import listed_version
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission

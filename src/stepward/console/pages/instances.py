@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar import get
 
-from stepward.client.agents import is_apart, is_silent
+from stepward.client.agent_status import is_apart, is_silent
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient

@@ -7,7 +7,7 @@ from typing import Any
 from litestar import get
 
 from stepward.client import session_of
-from stepward.client.agents import is_silent
+from stepward.client.agent_status import is_silent
 from stepward.console.flow_chart import SECONDS, flow_chart, flow_since
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.pages.agents import agent_tone

@@ -10,10 +10,10 @@ from litestar import get
 from msgspec import Struct
 
 from stepward.client import Client, TaskStatus, session_of
-from stepward.client.status import step_record
+from stepward.client.task_status import step_record
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.console.timeline.axis import axis_of
-from stepward.console.timeline.drawing import Timeline, drawn_timeline
+from stepward.console.timeline.layout import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
@@ -23,14 +23,14 @@ from stepward.http.api.tasks.etags import version_of
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.effects import child_id
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.views.actions.acts import PossibleAct, possible_acts, taken_back
 from stepward.views.actions.choices import Choice
 from stepward.views.actions.next_actions import next_actions
-from stepward.views.graph import drawn
+from stepward.views.plan_graph import drawn
 from stepward.views.reasons.cause import Cause, cause_of
 from stepward.views.reasons.task_hindrances import Hindrance, hindrances
 from stepward.views.relatives import Family, family

@@ -15,7 +15,7 @@ from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import FoundPage
 from stepward.http.dependencies import RequestClient
-from stepward.model.page_addresses import task_href
+from stepward.model.console_links import task_href
 from stepward.views.tasks import note_of
 
 PAGE = 50

@@ -14,7 +14,7 @@ from stepward.model.failures import EXPIRED, read
 from stepward.model.records import Audit, Step
 from stepward.model.states import StepKind, StepState
 from stepward.payload import displayed
-from stepward.views.reasons.errors import attempts_of, one_line
+from stepward.views.reasons.attempt_errors import attempts_of, one_line
 from stepward.views.times import span
 
 DECISIONS = frozenset({"repeat", "fail", "undo", "raise"})

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from stepward.console.timeline.attempts import decisions_on, marks_of, spans_of
 from stepward.console.timeline.spans import SpanKind, TimelineRow, TimelineSpan
 from stepward.model.effects import SUFFIX, child_id, key_of
-from stepward.model.plan import is_planned
+from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import Audit, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState
 

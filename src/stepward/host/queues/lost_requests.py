@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.assembly import Parts
-from stepward.host.queues.relay import carrier_of
+from stepward.host.queues.status_event_relay import carrier_of
 from stepward.model.messages.requests import Request, reply_queue, request_for, request_queue
 from stepward.model.states import StepKind
 from stepward.scheduler.tasks import step_rows as rows

@@ -13,7 +13,7 @@ import msgspec
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.assembly import Parts
-from stepward.host.queues.relay import carrier_of
+from stepward.host.queues.status_event_relay import carrier_of
 from stepward.model.messages.requests import submission_queue
 from stepward.model.records import Alert, Instance, Role
 

@@ -11,7 +11,7 @@ import msgspec
 from stepward.client import session_of
 from stepward.errors import StepwardError
 from stepward.http.access.principals import Principal
-from stepward.http.client_source import ClientSource
+from stepward.http.shared_client import ClientSource
 from stepward.model.records import Audit
 
 logger = logging.getLogger("stepward.http")

@@ -10,8 +10,8 @@ from stepward.http.access.api_tokens import TokenSecret, read_secret
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.principals import Principal, SignIn, TaskScope
 from stepward.http.access.rate_limits import AccessLimit
-from stepward.http.client_source import ClientSource
 from stepward.http.problems import HttpRefusal
+from stepward.http.shared_client import ClientSource
 from stepward.model.credentials import Credential, CredentialKind
 
 COOKIE = "stepward_session"

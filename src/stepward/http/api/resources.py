@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.client.progress import TaskProgress
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Role

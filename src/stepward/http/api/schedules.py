@@ -14,7 +14,7 @@ from stepward.http.api.resources import ScheduleResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.model.overlap import Overlap
-from stepward.schedules.due import CatchUp
+from stepward.schedules.nominal_times import CatchUp
 
 
 class CreateScheduleRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

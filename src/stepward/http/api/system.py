@@ -9,7 +9,7 @@ from litestar.params import Body, FromPath
 from msgspec import Struct
 
 from stepward.client import Client
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import AgentResource, AgentStatsResource, InstanceResource, resource

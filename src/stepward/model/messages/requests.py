@@ -129,7 +129,7 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     error: bytes | None = None
     """A JSON object: message, type, data, at, traceback."""
     written: bytes | None = None
-    """Of a completed attempt: the values that it wrote, as ``model/written_values.py`` encodes them."""
+    """Of a completed attempt: the values that it wrote, as ``model/live_values.py`` encodes them."""
     maybe_done: bool = False
     calls: int = 1
     """How often the Agent called the service within this attempt."""

@@ -9,12 +9,12 @@ from typing import Any
 
 from stepward.errors import InvalidArguments, InvalidPayload, PayloadTooLarge, Refused, Unrecoverable
 from stepward.model.action import Action
-from stepward.model.containment import contained, failure_of
+from stepward.model.application_calls import contained, failure_of
 from stepward.model.current_step import CurrentStep, enter
+from stepward.model.live_values import WriteBuffer
 from stepward.model.messages.requests import Reply, Request
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.model.written_values import WriteBuffer
 from stepward.payload import encode
 from stepward.runtime.cancelling import end_tasks
 from stepward.runtime.threads import Threads

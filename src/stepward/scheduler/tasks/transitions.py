@@ -8,7 +8,7 @@ import msgspec
 
 from stepward.error_messages import named
 from stepward.model import failures
-from stepward.model.containment import failure_of
+from stepward.model.application_calls import failure_of
 from stepward.model.effects import is_in_doubt, may_have_acted
 from stepward.model.messages.status_events import OF_STATE, StatusEventType, ended_with
 from stepward.model.records import InboxKind, Task

@@ -6,7 +6,7 @@ from typing import Any
 
 from stepward.model.effects import key_of, undo_input, undo_step
 from stepward.model.messages.requests import Outcome, Reply
-from stepward.model.plan import is_planned
+from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import History, InboxKind, Step
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.admission.windows import Windows

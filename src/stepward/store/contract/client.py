@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract.parts.live_values import LiveValueStore

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from msgspec.structs import replace
 
 from stepward.large_payloads import PayloadKeeper
-from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract import (

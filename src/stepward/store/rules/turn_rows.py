@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import astuple
 
-from stepward.model.plan import planned_steps
+from stepward.model.pipeline_plan import planned_steps
 from stepward.model.records import Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import Change, StepMove, TaskMove

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import astuple, replace
 
-from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted
 from stepward.store.transaction_scopes import Scope

@@ -10,7 +10,7 @@ from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import Batch, SupervisorStore
-from stepward.supervisor.early_warnings import disk, words
+from stepward.supervisor.early_warnings import disk, warning_alerts
 from stepward.supervisor.early_warnings.queue_ages import QueueAges
 
 LOOK_EVERY = 2.0
@@ -68,7 +68,7 @@ class EarlyWarnings:
         """The signs that last for a moment, and those that cost nothing to see."""
         share = self._settings.warn_lease_at
         late = [] if share is None else await self._store.late_leases(share)
-        found = [*words.late_leases(late, share or NEVER_LATE), *words.missing_keys(self._locked())]
+        found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *warning_alerts.missing_keys(self._locked())]
         if now >= self._slow_look_at:
             self._slow_look_at = now + SLOW_LOOK_EVERY
             found += [*await self._of_work(now), *await self._of_servers()]
@@ -78,10 +78,10 @@ class EarlyWarnings:
         """The signs in tasks and queues."""
         task_share, limit, ages = self._settings.warn_task_at or NEVER_LATE, self._settings.warn_queue_age, self._ages
         signs = await self._store.early_warnings(task_share, now - (limit or now))
-        found = words.late_tasks(signs.late_tasks, task_share)
+        found = warning_alerts.late_tasks(signs.late_tasks, task_share)
         if ages is not None and limit is not None:
-            found += words.old_heads(ages.old_heads(signs, now), limit)
-            found += words.old_tasks(ages.old_tasks(signs.waiting, now), limit)
+            found += warning_alerts.old_heads(ages.old_heads(signs, now), limit)
+            found += warning_alerts.old_tasks(ages.old_tasks(signs.waiting, now), limit)
         return found
 
     async def _of_servers(self) -> list[Alert]:
@@ -91,9 +91,9 @@ class EarlyWarnings:
         if least is not None:
             shares = [(folder, disk.free_share(folder)) for folder in disk.folders_of(self._settings)]
             low = [(folder, free) for folder, free in shares if free is not None and free < least]
-            found += words.low_disks(low, least)
+            found += warning_alerts.low_disks(low, least)
         if most is not None:
-            found += words.behind(await self._store.standbys() or [], most)
+            found += warning_alerts.behind(await self._store.standbys() or [], most)
         return found
 
     async def _keep(self, term: int) -> None:
@@ -105,7 +105,7 @@ class EarlyWarnings:
         self._kept = None
         new = [self._signs[key].alert for key in sorted(wanted[1] - known)]
         lasting = [self._signs[key].alert for key in sorted(wanted[1] & known)]
-        kept = await self._store.keep_warnings(term, words.KINDS, new, lasting)
+        kept = await self._store.keep_warnings(term, warning_alerts.KINDS, new, lasting)
         self._kept = wanted
         if kept.raised or kept.resolved:
             self._observers.emit("warnings.changed", raised=kept.raised, resolved=kept.resolved)

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from stepward.model.current_step import SEALED_PROGRESS_BYTES
+from stepward.model.live_values import SEALED_WRITTEN_CHARACTERS
 from stepward.model.messages.requests import Outcome
-from stepward.model.written_values import SEALED_WRITTEN_CHARACTERS
 
 BATCH = "application/cloudevents-batch+json"
 """Content type of a broker message with a batch of events."""

@@ -11,7 +11,7 @@ from stepward.model import failures
 from stepward.model.failures import titled
 from stepward.model.records import Step
 from stepward.model.states import StepState, TaskState
-from stepward.views.reasons.errors import attempts_of, has_message, one_line
+from stepward.views.reasons.attempt_errors import attempts_of, has_message, one_line
 from stepward.views.tasks import note_of
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from stepward.client import AgentStatus, Client, session_of
-from stepward.client.agents import AgentState, is_late, is_silent
+from stepward.client.agent_status import AgentState, is_late, is_silent
 from stepward.model.records import Alert, Instance, Role, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskSearch

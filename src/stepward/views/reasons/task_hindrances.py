@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from stepward.client import Client, session_of
-from stepward.client.agents import AgentState, is_silent
+from stepward.client.agent_status import AgentState, is_silent
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState
 from stepward.payload import readable

@@ -9,7 +9,7 @@ from contextvars import Context
 from typing import Any
 
 from stepward.runtime.interrupts import pass_interrupt
-from stepward.workflow.control import Halted
+from stepward.workflow.control_flow import Halted
 
 TRIES = 100
 """How often code that awaits again while it is closed is closed again."""

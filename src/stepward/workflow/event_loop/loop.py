@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from stepward.model.action import Action, Caller
 from stepward.runtime.interrupts import pass_interrupt
-from stepward.workflow.control import Halted
+from stepward.workflow.control_flow import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings
 from stepward.workflow.event_loop.engine_port import NOBODY, Engine

@@ -10,7 +10,7 @@ from typing import Any
 
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
-from stepward.model.plan import Plan, PlannedStage
+from stepward.model.pipeline_plan import Plan, PlannedStage
 from stepward.policies import Supervision
 from stepward.workflow.definition import Workflow, checked_name
 from stepward.workflow.pipeline.pipeline_run import Flow

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 
 from stepward.model.effects import LEFT_OPEN
-from stepward.model.plan import NO_INPUT
+from stepward.model.pipeline_plan import NO_INPUT
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.workflow.event_loop.futures import Timer

@@ -9,8 +9,8 @@ from typing import Any, Generic, TypeVar, overload
 from stepward.durations import Duration, seconds
 from stepward.error_messages import message_of
 from stepward.errors import Refused
+from stepward.model.live_values import checked_value_name
 from stepward.model.tasks.updates import PREFIX, UpdateAnswer, read_message, rejection
-from stepward.model.written_values import checked_value_name
 from stepward.payload import decode, encode
 from stepward.payload.sealed import why_unopened
 from stepward.workflow import recorded_values

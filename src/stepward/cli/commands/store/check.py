@@ -19,7 +19,7 @@ from stepward.cli.output.json_output import plain, print_json
 from stepward.cli.output.screen import print_table, screen
 from stepward.cli.output.table import Cell, Column
 from stepward.client import session_of
-from stepward.client.agents import APART_SECONDS, is_apart, is_late
+from stepward.client.agent_status import APART_SECONDS, is_apart, is_late
 from stepward.errors import StoreError
 from stepward.model.records import Instance
 from stepward.observers.sinks import sinks_of

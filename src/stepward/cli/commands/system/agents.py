@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
 from stepward.client import AgentStatus, Client, session_of
-from stepward.client.agents import AgentState
+from stepward.client.agent_status import AgentState
 from stepward.durations import text
 from stepward.errors import StepwardError
 from stepward.model.agents import AgentStats

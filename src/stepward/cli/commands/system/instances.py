@@ -9,7 +9,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
-from stepward.client.agents import is_apart, is_silent
+from stepward.client.agent_status import is_apart, is_silent
 from stepward.errors import StepwardError
 from stepward.model.agents import AgentHealth
 from stepward.model.records import Instance

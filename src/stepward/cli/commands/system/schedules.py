@@ -16,7 +16,7 @@ from stepward.client import Client, session_of
 from stepward.errors import StepwardError
 from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
-from stepward.schedules.due import CATCH_UPS
+from stepward.schedules.nominal_times import CATCH_UPS
 from stepward.views.schedules import nominal
 from stepward.views.times import full, relative
 

@@ -10,7 +10,7 @@ from stepward.cli.output.json_output import keys, plain, print_json
 from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
 from stepward.client import Client, session_of
-from stepward.client.status import StepRecord
+from stepward.client.task_status import StepRecord
 from stepward.model.states import StepState
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.views.steps import LIVE, outcome_of

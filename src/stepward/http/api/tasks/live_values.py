@@ -21,10 +21,10 @@ from stepward.http.api.tasks.streams import STILL_SO, ended
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
-from stepward.http.streaming.looks import looks
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.polling import looks
+from stepward.http.streaming.stream_limits import StreamSlots
+from stepward.model.live_values import checked_value_name
 from stepward.model.states import TASK_ENDS
-from stepward.model.written_values import checked_value_name
 from stepward.payload import displayed
 from stepward.store.contract import LiveValue, StreamValue
 

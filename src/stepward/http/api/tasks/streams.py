@@ -21,8 +21,8 @@ from stepward.http.api.tasks.etags import etag_of
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
-from stepward.http.streaming.looks import looks
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.polling import looks
+from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.http.streaming.task_feed import PLACE, TaskFeed, place_id, place_of
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ChangesPlace

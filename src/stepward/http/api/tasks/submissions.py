@@ -17,7 +17,7 @@ from stepward.http.api.tasks.task_paths import task_path
 from stepward.http.api.tasks.task_reads import answer_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.model.tracing.submission_span import current_traceparent, linked
 
 MOST_WAIT_SECONDS = 60

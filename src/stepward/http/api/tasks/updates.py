@@ -17,7 +17,7 @@ from stepward.http.api.tasks.submissions import wait_seconds
 from stepward.http.api.tasks.task_acts import IfMatch
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.streaming.slots import StreamSlots
+from stepward.http.streaming.stream_limits import StreamSlots
 
 UpdateName = Annotated[str, PathParameter(description="The name of the update.", max_length=200)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.model.effects import undo_key
-from stepward.model.plan import is_planned
+from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import History, Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.tasks import step_rows as rows

@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from stepward.model.plan import NO_PLANS, Plan, Plans
+from stepward.model.live_values import WriteKind, WrittenValue
+from stepward.model.pipeline_plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, Step, Task
 from stepward.model.tasks.updates import UpdateAnswer
-from stepward.model.written_values import WriteKind, WrittenValue
 from stepward.store.contract.values.change_rows import (
     AddedEvents,
     Deliver,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepward.model.written_values import read_written
+from stepward.model.live_values import read_written
 
 
 class WrittenRow(Struct, frozen=True, gc=False):

@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from stepward.errors import StoreUnavailable
 from stepward.model.messages.status_events import KEPT_SECONDS
-from stepward.model.plan import Plans, planned_steps
+from stepward.model.pipeline_plan import Plans, planned_steps
 from stepward.model.records import Step, Task
 from stepward.payload.references import is_elsewhere, same_payload
 from stepward.store.contract import Submitted

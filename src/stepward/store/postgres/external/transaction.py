@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stepward.errors import Refused
-from stepward.model.plan import NO_PLANS, Plans
+from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.store.contract import Submitted, WaitForHook
 from stepward.store.drivers import (

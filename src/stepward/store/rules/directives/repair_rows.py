@@ -19,7 +19,7 @@ from stepward.model.effects import (
     undo_key,
     undo_step,
 )
-from stepward.model.plan import NO_INPUT
+from stepward.model.pipeline_plan import NO_INPUT
 from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive, Doubt, Later, Post

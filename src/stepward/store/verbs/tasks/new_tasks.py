@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.plan import NO_PLANS, Plans, from_json, planned_steps
+from stepward.model.pipeline_plan import NO_PLANS, Plans, from_json, planned_steps
 from stepward.model.records import Task
 from stepward.payload.references import same_payload
 from stepward.store.contract import Submitted

@@ -9,7 +9,7 @@ import asyncpg
 from asyncpg.connect_utils import SessionAttribute
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.settings.plaintext import check_database
+from stepward.settings.plaintext_connections import check_database
 from stepward.store.address import PostgresPlace, hosts_of, rotated
 from stepward.store.postgres.engine.connecting.authorities import check_authorities, system_trust
 from stepward.store.postgres.engine.connecting.cancelled_connects import retrieve_errors

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from stepward.client.progress import TaskProgress, progress_of
 from stepward.model.effects import never_ran
-from stepward.model.plan import Plan
+from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepState, TaskState
 from stepward.model.tasks.attributes import AttributeValue, decoded

@@ -18,7 +18,7 @@ import msgspec
 
 from stepward.clock import Environment
 from stepward.large_payloads.address import LargePayloads
-from stepward.large_payloads.objects import PayloadObjects
+from stepward.large_payloads.object_store import PayloadObjects
 from stepward.payload.references import (
     BEGINNING,
     JOINED,

@@ -8,8 +8,8 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.store.contract import SupervisorStore
-from stepward.supervisor.cleaning.archive_erasure import ArchiveErasure
-from stepward.supervisor.cleaning.large_payloads import ObjectCleaning
+from stepward.supervisor.deletions.archive_erasure import ArchiveErasure
+from stepward.supervisor.deletions.large_payloads import ObjectCleaning
 
 
 class Cleaning:

@@ -8,8 +8,8 @@ from typing import Any
 
 from stepward.client.live.client_ports import ValuesClient
 from stepward.errors import Refused, ValueNotFound
+from stepward.model.live_values import checked_value_name
 from stepward.model.states import TASK_ENDS
-from stepward.model.written_values import checked_value_name
 from stepward.payload import decode
 from stepward.store.contract import StreamValue
 

@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.events import Observers
 from stepward.large_payloads import PayloadKeeper, StoredObject, folder_of
-from stepward.large_payloads.keeper import MESSAGES
+from stepward.large_payloads.claim_check import MESSAGES
 from stepward.store.contract import ObjectOwnerStore
 
 LOOK_EVERY = 5.0
