@@ -8,7 +8,7 @@ from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Stat
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import sqlite_path
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 

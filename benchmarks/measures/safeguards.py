@@ -22,7 +22,7 @@ from stepward.client.submitting import validation
 from stepward.model.messages.signing import Signer
 from stepward.payload import encoding
 from stepward.store import transaction_scopes
-from stepward.store.postgres.engine.connecting.session import Use
+from stepward.store.postgres.engine.connecting.session_reset import Use
 from stepward.store.postgres.engine.connection import Connection
 
 ROUNDS = 9

@@ -31,8 +31,8 @@ from stepward.running import Health, Reach, Running, keeper_for
 from stepward.schedules.nominal_times import CatchUp
 from stepward.settings import Settings
 from stepward.store.contract import Store
+from stepward.store.large_payloads.use_check import check_large_payloads
 from stepward.store.open_store import open_store
-from stepward.store.outside.use_check import check_large_payloads
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept

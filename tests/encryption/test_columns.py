@@ -24,7 +24,7 @@ WRITTEN = re.compile(
     r"|insert into \S+ \([^)]*\b(?:details|body|reason)\b"
 )
 AS_STORED = re.compile(
-    r"keys\.|retention\.|erasure\.|pruning\.|messages\.put|turn\.trim|journal\.insert_audit|journal\.resolve|host\.end_warning"
+    r"keys\.|retention\.|erasure\.|pruning\.|messages\.put|turn\.trim|alerts_and_audit\.insert_audit|alerts_and_audit\.resolve|host\.end_warning"
 )
 """What archives take as it is stored, messages that are sealed before they are put, acts that are sealed before they
 are hashed, and comparisons with the details of alerts that are never sealed."""

@@ -9,7 +9,7 @@ import pytest
 from stepward import Client
 from stepward.client import session_of
 from stepward.http.streaming import polling, stream_limits
-from stepward.store.verbs import changes
+from stepward.store.verbs import changed_tasks
 
 from .conftest import Minted, approval, bearer, greet, order, token_for
 from .streams import opened
@@ -65,7 +65,7 @@ async def test_an_id_that_no_event_had_is_refused(local: httpx.AsyncClient) -> N
 async def test_more_changes_than_one_read_returns_are_sent_as_a_gap(
     client: Client, local: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "MOST_CHANGES", 2)
+    monkeypatch.setattr(changed_tasks, "MOST_CHANGES", 2)
     async with opened(local, EVENTS, {}) as stream, asyncio.timeout(30):
         await anext(stream.events)
         await client.submit_many(greet, [(str(number),) for number in range(5)])

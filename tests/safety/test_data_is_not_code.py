@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "stepward"
 ALLOWED = {
     # The application that the operator names on the command line, and drivers out of a table.
     "cli/input/targets.py": {"import_module"},
-    "store/drivers/kinds.py": {"import_module"},
+    "store/drivers/connection_kinds.py": {"import_module"},
     # Texts out of the program's own tables.
     "cli/commands/system/audit_verification.py": {"format"},
     "store/postgres/engine/query_catalogue.py": {"format_map"},

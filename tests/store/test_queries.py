@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.store.queries import parse_queries
+from stepward.store.named_queries import parse_queries
 
 
 def test_queries_are_read_by_name_without_their_comments() -> None:

@@ -37,7 +37,7 @@ MAY_WALK = {
     "credentials.forget",
     "credentials.listed",
     "gauges.read",
-    "journal.last_hash",
+    "alerts_and_audit.last_hash",
     "overview.decided",
     "pruning.head",
     "leadership.read",
@@ -49,7 +49,7 @@ MAY_WALK = {
     "messages.nonempty",
     "pruning.old_alerts",
     "pruning.beginning",
-    "recurring.listed",
+    "schedules.listed",
 }
 """What walks a table of few rows, or its newest or oldest end."""
 SMALL = (

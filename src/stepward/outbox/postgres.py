@@ -10,10 +10,10 @@ from stepward.outbox.entry import OutboxRow
 from stepward.outbox.source import OutboxBatch
 from stepward.outbox.tables import QUERIES
 from stepward.store.address import PostgresPlace
-from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.postgres.engine.connecting.connector import Connector
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 
 Q = QUERIES["postgresql"]
 SECONDS = 15.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.errors import Refused
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 
 TABLE = "stepward_outbox"
 QUERIES = {

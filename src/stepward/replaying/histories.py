@@ -11,7 +11,7 @@ from stepward.errors import TaskNotFound
 from stepward.model.records import History, Step, Task
 from stepward.model.states import TaskState
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.outside.histories import fetch_history
+from stepward.store.large_payloads.histories import fetch_history
 from stepward.store.sealing.archived import opened_history
 from stepward.supervisor.archives.archived_tasks import archived_tasks
 

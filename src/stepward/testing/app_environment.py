@@ -21,7 +21,7 @@ from stepward.errors import DeclarationError, NothingDue
 from stepward.events import Hints
 from stepward.model.records import Alert
 from stepward.model.states import StepKind, StepState
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.sqlite import SqliteStore
 from stepward.testing.fakes import FakedAgents, OperationCall, is_local
 from stepward.testing.planned_faults import Chances, PlannedFaults

@@ -11,7 +11,7 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Batch, BatchParameters, BatchPiece, BatchState, BatchVerb, Directive, Store
 from stepward.store.rules.batches import next_search
-from stepward.store.verbs.readers import supervisor as readers
+from stepward.store.verbs.parts import supervisor as supervisor_verbs
 from tests.store.conformance.world import World, read
 
 
@@ -121,7 +121,7 @@ async def test_what_no_longer_fulfils_the_filter_when_it_is_locked_is_left_alone
     async def stale(*_: Any) -> Any:
         return found
 
-    monkeypatch.setattr(readers, "found_tasks", stale)
+    monkeypatch.setattr(supervisor_verbs, "found_tasks", stale)
     piece = await store.supervisor.advance_batch(term, batch)
     assert piece is not None
     assert (piece.acts, piece.batch.done, piece.batch.state) == (0, 0, BatchState.DONE)

@@ -5,7 +5,7 @@ import pytest
 from stepward.model.records import Alert
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, ChangedTasks, ChangesPlace, Directive, Store
-from stepward.store.verbs import changes
+from stepward.store.verbs import changed_tasks
 from tests.store.conformance.world import World, claimed, end
 
 
@@ -52,7 +52,7 @@ async def test_tasks_that_were_acted_upon_or_raised_an_alert_are_found(world: Wo
 async def test_a_task_that_was_committed_late_is_still_found(world: World, store: Store) -> None:
     late = world.task("late")
     place = await start(world, store)
-    late.created_at = place.at - changes.LATE_SECONDS + 1.0
+    late.created_at = place.at - changed_tasks.LATE_SECONDS + 1.0
     await store.client.submit([late])
     assert ids(await store.operators.changes(place)) == {("late", "pending")}
 
@@ -66,7 +66,7 @@ async def test_tasks_requested_by_their_uids_are_found_too(world: World, store: 
 async def test_a_reading_is_bounded_and_says_that_it_was_cut(
     world: World, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "MOST_CHANGES", 2)
+    monkeypatch.setattr(changed_tasks, "MOST_CHANGES", 2)
     place = await start(world, store)
     await store.client.submit([world.task(f"new-{number}") for number in range(4)])
     found = await store.operators.changes(place)

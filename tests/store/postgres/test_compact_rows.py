@@ -5,7 +5,7 @@ from msgspec.structs import astuple, fields
 
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
-from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.postgres.hot import compact_rows
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
 

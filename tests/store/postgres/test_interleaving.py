@@ -37,7 +37,12 @@ async def test_two_verbs_that_meet_leave_what_one_after_the_other_leaves(databas
 
 INBOX = "and (not v.let_go or t.inbox = v.inbox)"
 GUARDS = [
-    (Acts, "journal.lock_chain", "pg_advisory_xact_lock(hashtextextended('stepward audit ' || $1, 0))", "$1::text"),
+    (
+        Acts,
+        "alerts_and_audit.lock_chain",
+        "pg_advisory_xact_lock(hashtextextended('stepward audit ' || $1, 0))",
+        "$1::text",
+    ),
     (Claims, "scheduler.claim", "for update of t skip locked", ""),
     (Completion, "turn.move_task", INBOX, ""),
     (Completion, "client.lock_task", "for update", ""),

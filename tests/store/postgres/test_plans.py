@@ -57,7 +57,7 @@ BOUNDED = {
     ("grace.held", "task_held"),
     ("gauges.read", "message_queue"),
     ("gauges.read", "task_held"),
-    ("journal.resolve", "task_by_error"),
+    ("alerts_and_audit.resolve", "task_by_error"),
     ("overview.late", "task_deadline"),
     ("overview.processing", "task_held"),
 }

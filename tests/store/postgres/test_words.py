@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.postgres.engine.faults import BY_CLASS, BY_STATE, translated
+from stepward.store.postgres.engine.error_translation import BY_CLASS, BY_STATE, translated
 
 PLACE = "postgresql://host/shop"
 

@@ -20,7 +20,7 @@ from stepward.model.tasks.attributes import AttributeValue, encoded
 from stepward.store.contract import Change, Store, TaskSearch
 from stepward.store.search.parser import parsed
 from stepward.store.sqlite import SqliteStore
-from stepward.store.verbs.readers import search
+from stepward.store.verbs.parts import search
 from tests.store.conformance.world import MadePlace, World, end, scheduler, step
 from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace

@@ -73,10 +73,10 @@ from stepward.store.contract.values.change_rows import (
 from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.gauges import StoreGauges
+from stepward.store.contract.values.live_values import StreamRow, WrittenRow, written_rows
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateRow, UpdateState
-from stepward.store.contract.values.written import StreamRow, WrittenRow, written_rows
 
 __all__ = [
     "ANSWER_SECONDS",

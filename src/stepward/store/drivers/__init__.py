@@ -4,6 +4,7 @@ What is said on them is a dialogue, written once for all drivers; nothing here i
 application has not imported itself.
 """
 
+from stepward.store.drivers.connection_kinds import name_of, recognised
 from stepward.store.drivers.dialogue import (
     Ask,
     Awaited,
@@ -15,7 +16,6 @@ from stepward.store.drivers.dialogue import (
     converse_blocking,
 )
 from stepward.store.drivers.errors import said, state_of
-from stepward.store.drivers.kinds import name_of, recognised
 from stepward.store.drivers.savepoint import within_savepoint
 
 __all__ = [

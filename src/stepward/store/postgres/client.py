@@ -6,7 +6,7 @@ from stepward.store.contract import ExternalTransaction
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.external import PostgresExternalTransaction, StoreOrigin
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.client import ClientVerbs
+from stepward.store.verbs.parts.client import ClientVerbs
 
 
 class PostgresClient(ClientVerbs):

@@ -10,7 +10,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.schema import table_privileges
 from stepward.store.postgres.server.stalled_sessions import end_stalled
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.host import HostVerbs
+from stepward.store.verbs.parts.host import HostVerbs
 
 
 class PostgresHost(HostVerbs):

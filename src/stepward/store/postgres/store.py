@@ -21,7 +21,7 @@ from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.migration import migrate
 from stepward.store.postgres.supervisor import PostgresSupervisor
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.operators import OperatorVerbs
+from stepward.store.verbs.parts.operators import OperatorVerbs
 
 FIRST_EXPIRED = (float("-inf"), "", 0, "")
 """A place before all steps in the order of their complete-by, task, run and key."""

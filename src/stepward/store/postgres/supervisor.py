@@ -12,7 +12,7 @@ from stepward.store.postgres.server import replication
 from stepward.store.postgres.server.stalled_sessions import end_stalled
 from stepward.store.rules.steps.expiry import ExpiryCursor
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.supervisor import SupervisorVerbs
+from stepward.store.verbs.parts.supervisor import SupervisorVerbs
 
 
 class PostgresSupervisor(SupervisorVerbs):

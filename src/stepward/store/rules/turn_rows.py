@@ -11,7 +11,7 @@ from stepward.model.pipeline_plan import planned_steps
 from stepward.model.records import Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
 from stepward.store.contract import Change, StepMove, TaskMove
-from stepward.store.rules.changes import Missed
+from stepward.store.rules.change_conflicts import Missed
 
 Values: TypeAlias = "tuple[Any, ...]"
 RowsOfChanges = Callable[[Sequence[Change]], list[Values]]

@@ -174,15 +174,15 @@ GIVEN: dict[str, Columns] = {
     "turn.answer": [SealedColumn(3, "update.answer", BY_NAME)],
     "inbox.insert": [SealedColumn(3, "inbox.body", (0, 1, 2))],
     "inbox.move_free": [SealedColumn(4, "task.error", (0,), PayloadForm.ERROR)],
-    "journal.insert_alert": [
+    "alerts_and_audit.insert_alert": [
         SealedColumn(5, "alert.message", form=PayloadForm.TEXT, unless=1),
         SealedColumn(6, "alert.details", form=PayloadForm.DETAILS, unless=1),
     ],
-    "journal.count_on": [
+    "alerts_and_audit.count_on": [
         SealedColumn(1, "alert.message", form=PayloadForm.TEXT),
         SealedColumn(2, "alert.details", form=PayloadForm.DETAILS),
     ],
-    **_for_each(("recurring.register", "recurring.create"), SCHEDULE),
+    **_for_each(("schedules.register", "schedules.create"), SCHEDULE),
     "batches.add": BATCH,
     "status_events.put": [SealedColumn(1, "event.data", (0,), PayloadForm.EVENT)],
     **_for_each(("messages.bury", "messages.bury_body"), BURIED),
@@ -210,7 +210,7 @@ SHOWN: dict[str, Columns] = {
     **_for_each(("client.alerts", "client.open_alerts", "alerts.undelivered", "alerts.open_of"), ALERT),
     **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
-    **_for_each(("recurring.listed", "recurring.due", "recurring.named"), SCHEDULE),
+    **_for_each(("schedules.listed", "schedules.due", "schedules.named"), SCHEDULE),
     "messages.dead_letters": DEAD_LETTER,
     **_for_each(("batches.one", "batches.lock", "batches.listed", "batches.running"), BATCH),
     "supervisor.expired_steps": EXPIRED,

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from stepward.errors import Refused
 from stepward.store.drivers import name_of
-from stepward.store.verbs.readers.client import ClientVerbs
+from stepward.store.verbs.parts.client import ClientVerbs
 
 
 class SqliteClient(ClientVerbs):

@@ -18,9 +18,9 @@ from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.host import HostVerbs
-from stepward.store.verbs.readers.operators import OperatorVerbs
-from stepward.store.verbs.readers.supervisor import SupervisorVerbs
+from stepward.store.verbs.parts.host import HostVerbs
+from stepward.store.verbs.parts.operators import OperatorVerbs
+from stepward.store.verbs.parts.supervisor import SupervisorVerbs
 
 FIRST_EXPIRED = (float("-inf"), 0)
 """A place before all steps in the order of their complete-by and rowid."""

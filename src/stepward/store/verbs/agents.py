@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.model.agents import AgentStanding
 from stepward.store import rows
 from stepward.store.rules.audit.audits import agent_audit
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 
 
@@ -56,5 +56,5 @@ async def _audited(
     connection: VerbConnection, act: str, name: str, note: str | None, actor: str, now: float, changed: int
 ) -> bool:
     if changed:
-        await journal.write_audits(connection, [agent_audit(actor, act, name, note)], now)
+        await alerts_and_audit.write_audits(connection, [agent_audit(actor, act, name, note)], now)
     return changed > 0

@@ -8,8 +8,8 @@ import msgspec
 
 from stepward.store.contract import AuditedAct, ErasedTask
 from stepward.store.rules import erasure
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 
@@ -30,5 +30,5 @@ class ArchiveErasureVerbs(VerbPart):
 
 async def record_erasure(connection: VerbConnection, task: ErasedTask, acts: Sequence[AuditedAct], now: float) -> bool:
     """Appends the acts that record the erasure of archived details."""
-    await journal.write_audits(connection, erasure.archived_audits(task, acts), now)
+    await alerts_and_audit.write_audits(connection, erasure.archived_audits(task, acts), now)
     return True

@@ -10,7 +10,7 @@ from stepward.store.rules import batches as rules
 from stepward.store.rules.audit import audits
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.search.statements import still_fulfilling
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import directives, erasure, inbox
 
@@ -18,7 +18,7 @@ from stepward.store.verbs.tasks import directives, erasure, inbox
 async def start(connection: VerbConnection, batch: Batch, now: float) -> None:
     """Keep a new batch."""
     await connection.change("batches.add", *rows.batch_values(batch))
-    await journal.write_audits(connection, [audits.batch_start_audit(batch)], now)
+    await alerts_and_audit.write_audits(connection, [audits.batch_start_audit(batch)], now)
 
 
 async def one(connection: VerbConnection, id: str) -> Batch | None:
@@ -34,7 +34,7 @@ async def steer(connection: VerbConnection, id: str, act: str, actor: str, rate:
         raise BatchNotFound(f"batch {id[:100]!r}: expected one that was started, found none such; look at the list")
     batch = rules.steered(rows.batch(row), act, now, rate)
     await _write(connection, batch)
-    await journal.write_audits(connection, [audits.batch_audit(batch, act, actor)], now)
+    await alerts_and_audit.write_audits(connection, [audits.batch_audit(batch, act, actor)], now)
     return batch
 
 
@@ -61,7 +61,7 @@ async def advance(
     after = rules.gone_through(rules.paid(after, acts, now), found, now)
     await _write(connection, after)
     if after.state is BatchState.DONE:
-        await journal.write_audits(connection, [audits.batch_audit(after, "finish", after.actor)], now)
+        await alerts_and_audit.write_audits(connection, [audits.batch_audit(after, "finish", after.actor)], now)
     return BatchPiece(after, acts)
 
 

@@ -10,7 +10,7 @@ from stepward.model.credentials import Credential, CredentialKind
 from stepward.model.records import Audit
 from stepward.store import rows
 from stepward.store.rules.audit.audits import credential_audit
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 
 KEPT_SECONDS = 30 * 86_400.0
@@ -24,7 +24,7 @@ async def add(connection: VerbConnection, credential: Credential, actor: str, no
     if not await connection.change("credentials.add", *values, now):
         return False
     verb = "create" if credential.kind is CredentialKind.TOKEN else "sign_in"
-    await journal.write_audits(connection, [credential_audit(actor, verb, credential)], now)
+    await alerts_and_audit.write_audits(connection, [credential_audit(actor, verb, credential)], now)
     return True
 
 
@@ -45,11 +45,11 @@ async def revoke(connection: VerbConnection, id: str, actor: str, now: float) ->
     if found is None or not await connection.change("credentials.revoke", id, now):
         return False
     verb = "revoke" if found.kind is CredentialKind.TOKEN else "sign_out"
-    await journal.write_audits(connection, [credential_audit(actor, verb, found)], now)
+    await alerts_and_audit.write_audits(connection, [credential_audit(actor, verb, found)], now)
     return True
 
 
 async def record(connection: VerbConnection, acts: Sequence[Audit], now: float) -> None:
     """Appends acts to the audit."""
     kept = [msgspec.structs.replace(act, step=None if act.step is None else without_nul(act.step)) for act in acts]
-    await journal.write_audits(connection, kept, now)
+    await alerts_and_audit.write_audits(connection, kept, now)

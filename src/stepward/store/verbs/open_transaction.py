@@ -13,7 +13,7 @@ from stepward.model.records import Task
 from stepward.store.contract import Finish, Submitted
 from stepward.store.transaction_scopes import Scope
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import new_tasks, written_values
+from stepward.store.verbs.tasks import live_values, new_tasks
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class OpenTransaction(ABC):
             return False
         if await self._verbs.change_each("turn.finish", [astuple(replace(finish, ordinal=None))]) != 1:
             return False
-        await written_values.write(self._verbs, finish.task, written, finish.finished_at)
+        await live_values.write(self._verbs, finish.task, written, finish.finished_at)
         return True
 
     def _check_open(self) -> None:

@@ -9,7 +9,7 @@ from stepward.store.contract import AuditedAct, AuditHead, OldRecords
 from stepward.store.contract.parts.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules import retention
 from stepward.store.rules.audit.audit_chain import pruned_audit, pruned_part
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 
 
@@ -42,7 +42,7 @@ async def prune(connection: VerbConnection, records: OldRecords, actor: str, now
     if not acts and not alerts:
         return 0
     # Written before the others are deleted: the next act follows from the newest one, which must stay.
-    await journal.link(connection, journal.audit_rows([pruned_audit(actor, acts, alerts)], now))
+    await alerts_and_audit.link(connection, alerts_and_audit.audit_rows([pruned_audit(actor, acts, alerts)], now))
     for last in acts[-1:]:
         await connection.change("pruning.prune_acts", last.audit.number)
     return len(acts) + alerts

@@ -8,8 +8,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from stepward.model.records import Alert, Audit, InboxRow, Step, Task
+from stepward.store.contract.values.live_values import StreamRow, WrittenRow
 from stepward.store.contract.values.updates import UpdateRow
-from stepward.store.contract.values.written import StreamRow, WrittenRow
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
 

@@ -27,8 +27,8 @@ from stepward.store.contract.values.change_rows import (
     Trim,
     Watch,
 )
+from stepward.store.contract.values.live_values import WrittenRow, written_rows
 from stepward.store.contract.values.updates import AnswerRow, UpdateState
-from stepward.store.contract.values.written import WrittenRow, written_rows
 
 T = TypeVar("T")
 

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from stepward.store.postgres.engine.columns import columns_of
-from stepward.store.postgres.engine.connecting.session import MARK, Use, cleaning
-from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
+from stepward.store.postgres.engine.column_arrays import columns_of
+from stepward.store.postgres.engine.connecting.session_reset import MARK, Use, cleaning
+from stepward.store.postgres.engine.error_translation import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
-from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
+from stepward.store.postgres.server.primary_timeline import KnownPrimary, Lineage
 from stepward.store.sealing.row_codec import RowCodec
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 
 T = TypeVar("T")
@@ -107,11 +107,11 @@ class Connection(VerbConnection):
     async def link_audits(self) -> None:
         """Append what waits for the end of the transaction."""
         waiting, self.audits = self.audits, []
-        await journal.link(self, waiting)
+        await alerts_and_audit.link(self, waiting)
 
     async def lock_chain(self) -> None:
         """Keep the chain of audits for this transaction alone until its end."""
-        await self.row("journal.lock_chain", self.schema)
+        await self.row("alerts_and_audit.lock_chain", self.schema)
 
     async def fetched(self, sql: str, *values: Any) -> list[Row]:
         return list(await self._answered(self.raw.fetch(sql, *values)))

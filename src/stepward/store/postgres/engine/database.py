@@ -17,7 +17,7 @@ from stepward.store.postgres.engine.connecting.connector import (
 )
 from stepward.store.postgres.engine.connecting.pool import Pool
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 from stepward.store.postgres.engine.transactions import Transactions
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.sealing.row_codec import RowCodec

@@ -13,7 +13,7 @@ from typing import Any
 from stepward.errors import StepwardError
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 
 PAUSE_SECONDS = 0.005
 RECONNECT_SECONDS = 1.0

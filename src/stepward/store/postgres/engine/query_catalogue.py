@@ -10,8 +10,8 @@ import msgspec
 
 from stepward.model.records import Instance, Step, Task
 from stepward.payload.sealed import PayloadCodec
+from stepward.store.named_queries import read_catalogue
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
-from stepward.store.queries import read_catalogue
 from stepward.store.rows import FRAGMENTS, columns
 from stepward.store.sealing.columns import (
     GIVEN,

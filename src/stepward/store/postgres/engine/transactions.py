@@ -12,9 +12,9 @@ from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connecting.pool import Pool
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import AGAIN, BROKEN, DATA, UNKNOWN, translated
+from stepward.store.postgres.engine.error_translation import AGAIN, BROKEN, DATA, UNKNOWN, translated
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
-from stepward.store.store_faults import commit_unknown, detail, refused
+from stepward.store.store_errors import commit_unknown, detail, refused
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -18,8 +18,8 @@ from stepward.model.records import Step, Task
 from stepward.payload.references import is_elsewhere, same_payload
 from stepward.store.contract import Submitted
 from stepward.store.drivers import Ask, Dialogue
+from stepward.store.named_queries import load_queries
 from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, TYPES, quoted
-from stepward.store.queries import load_queries
 from stepward.store.rows import FRAGMENTS
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.verbs.tasks.status_events import received

@@ -19,7 +19,7 @@ from stepward.store.drivers import (
 )
 from stepward.store.drivers.savepoint import within_savepoint
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.external.faults import told
+from stepward.store.postgres.external.error_translation import told
 from stepward.store.postgres.external.origin import StoreOrigin
 from stepward.store.postgres.external.submission import Elsewhere, submission
 from stepward.store.rules.refusals import check_same

@@ -6,12 +6,12 @@ from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import PRIORITIES, History, Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
-from stepward.store.postgres.engine.columns import columns_of
+from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.flow import permits
-from stepward.store.verbs.readers.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
+from stepward.store.verbs.parts.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
 from stepward.store.verbs.tasks import status_events
 from stepward.store.verbs.tasks.histories import histories
 

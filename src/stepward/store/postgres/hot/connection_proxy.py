@@ -9,7 +9,7 @@ from typing import Any, cast
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from stepward.store.postgres.engine.connecting.session import Use
+from stepward.store.postgres.engine.connecting.session_reset import Use
 from stepward.store.postgres.engine.connection import Connection
 
 KEPT_BY_THE_DRIVER = frozenset(

@@ -13,15 +13,15 @@ from stepward.store import rows
 from stepward.store.contract import Change, Committed
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import FOR_OTHERS, TRANSACTIONS, Database
-from stepward.store.postgres.engine.faults import DATA
+from stepward.store.postgres.engine.error_translation import DATA
 from stepward.store.postgres.hot import claiming, turn
 from stepward.store.postgres.hot.gap_reader import GapReader
 from stepward.store.postgres.hot.turn_parts import parts_of
-from stepward.store.rules.changes import Missed
+from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.scheduler import (
+from stepward.store.verbs.parts.scheduler import (
     INBOX_LIMIT,
     NOTHING_MISSED,
     UNFIT,

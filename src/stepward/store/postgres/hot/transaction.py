@@ -11,14 +11,14 @@ import asyncpg
 
 from stepward.errors import Refused, StepwardError, StoreUnavailable
 from stepward.store import transaction_scopes
-from stepward.store.postgres.engine.connecting.session import Use
+from stepward.store.postgres.engine.connecting.session_reset import Use
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.faults import BROKEN, DATA, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, DATA, translated
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.hot.connection_proxy import ProxyHolder, proxied
 from stepward.store.postgres.hot.turn import prove
-from stepward.store.store_faults import refused
+from stepward.store.store_errors import refused
 from stepward.store.verbs.open_transaction import ENDED_BY_STATEMENT, ROLLED_BACK, OpenTransaction
 
 T = TypeVar("T")

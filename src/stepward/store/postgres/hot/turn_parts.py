@@ -10,9 +10,9 @@ from msgspec.structs import astuple, replace
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, AddedEvents, Change, TaskMove
-from stepward.store.postgres.engine.columns import columns_of, event_columns
+from stepward.store.postgres.engine.column_arrays import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
-from stepward.store.rules.changes import NOT_AS_READ, TOLD_BY_OTHERS, Missed
+from stepward.store.rules.change_conflicts import NOT_AS_READ, TOLD_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
     answer_rows,
@@ -23,7 +23,7 @@ from stepward.store.rules.turn_rows import (
     planned_rows,
     trim_rows,
 )
-from stepward.store.verbs.journal import alert_rows
+from stepward.store.verbs.alerts_and_audit import alert_rows
 
 ColumnValues = tuple[Any, ...]
 RunStepKey = tuple[str, int, str]
@@ -56,7 +56,7 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
     ]
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
-        parts.append(TurnPart("journal.insert_alert", columns_of(alert_rows(alerts, now)), None, ""))
+        parts.append(TurnPart("alerts_and_audit.insert_alert", columns_of(alert_rows(alerts, now)), None, ""))
     return parts
 
 

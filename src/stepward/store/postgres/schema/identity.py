@@ -12,7 +12,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.contract import Identity, Server
 from stepward.store.postgres.engine.connecting.connector import Connector
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.server.inspection import inspect
 

@@ -15,7 +15,7 @@ from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connecting.connector import REPLANNED
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 from stepward.store.postgres.schema import table_privileges, versions
 from stepward.store.postgres.schema.versions import MigrationPart
 

@@ -9,7 +9,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.contract import Server, ServerHost
 from stepward.store.postgres.engine.connecting.connector import Connector, ServerAddress
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import BROKEN, translated
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 from stepward.store.postgres.server import vacuum
 from stepward.store.postgres.server.replication import standbys
 

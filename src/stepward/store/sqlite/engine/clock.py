@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.clock import OffsetClock
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.verbs.connection import VerbClock
 

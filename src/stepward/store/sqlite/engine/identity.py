@@ -10,7 +10,7 @@ from stepward.errors import StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity
 from stepward.store.schema_versions import check_version
 from stepward.store.sqlite.engine.connection import is_memory
-from stepward.store.sqlite.engine.faults import translated
+from stepward.store.sqlite.engine.error_translation import translated
 from stepward.store.sqlite.engine.schema import APPLICATION_ID, FIND_ANY, FIND_META, READ_META, migrations, script
 
 BUSY_MILLISECONDS = 5_000

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.queries import read_catalogue
+from stepward.store.named_queries import read_catalogue
 from stepward.store.sealing.columns import GIVEN, INBOX, SHOWN, TASK, Columns
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.parameters import FRAGMENTS

@@ -9,7 +9,7 @@ from typing import Any
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import P, T, Verb, VerbConnection
 
 
@@ -54,7 +54,7 @@ class DrivenConnection(VerbConnection):
 
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         codec = self._connection.codec
-        await journal.link(self, acts if codec is None else codec.acts(acts))
+        await alerts_and_audit.link(self, acts if codec is None else codec.acts(acts))
 
 
 def _given(values: Sequence[Any]) -> Sequence[Any]:

@@ -15,13 +15,13 @@ from stepward.model.records import Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
 from stepward.store.contract import Least
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.verbs.flow import permits
-from stepward.store.verbs.readers.scheduler import MOST_LOOKED, ClaimRequest
+from stepward.store.verbs.parts.scheduler import MOST_LOOKED, ClaimRequest
 from stepward.store.verbs.tasks import status_events
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)

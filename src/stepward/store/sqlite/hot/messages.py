@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection, Row
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.readers.messages import MessageVerbs
+from stepward.store.verbs.parts.messages import MessageVerbs
 
 Q = load_queries(__package__, "messages.sql", FRAGMENTS)
 

@@ -11,9 +11,9 @@ from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.store import rows
 from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, Change, Committed
-from stepward.store.queries import load_queries
+from stepward.store.named_queries import load_queries
 from stepward.store.rules import refusals
-from stepward.store.rules.changes import NOT_AS_READ, Missed
+from stepward.store.rules.change_conflicts import NOT_AS_READ, Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
@@ -26,17 +26,17 @@ from stepward.store.rules.turn_rows import (
 )
 from stepward.store.sqlite.engine.connection import Connection, Values, encoded
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.faults import DATA
+from stepward.store.sqlite.engine.error_translation import DATA
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.sqlite.hot import claiming, status_events
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbClock
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.flow import permits
-from stepward.store.verbs.readers.scheduler import (
+from stepward.store.verbs.parts.scheduler import (
     INBOX_LIMIT,
     NOTHING_MISSED,
     UNFIT,
@@ -197,7 +197,7 @@ def _trim(connection: Connection, changes: Sequence[Change], now: float) -> None
 def _write_others(connection: Connection, changes: Sequence[Change], now: float) -> None:
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
-        driven(connection, journal.write_alerts, alerts, now)
+        driven(connection, alerts_and_audit.write_alerts, alerts, now)
     if any(change.posts or change.audits or change.fits is not None for change in changes):
         driven(connection, turns.write_others, changes, now)
 

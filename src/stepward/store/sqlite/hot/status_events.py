@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.store.contract import AddedEvents
-from stepward.store.queries import load_queries
-from stepward.store.rules.changes import TOLD_BY_OTHERS, Missed
+from stepward.store.named_queries import load_queries
+from stepward.store.rules.change_conflicts import TOLD_BY_OTHERS, Missed
 from stepward.store.sqlite.engine.connection import Connection
 
 Q = load_queries(__package__, "status_events.sql")

@@ -11,7 +11,7 @@ from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit, SetLimit, agen
 from stepward.model.limits.slots import SlotClaim, SlotLease, granted
 from stepward.store import rows
 from stepward.store.rules.audit.audits import limit_audit
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 
 
@@ -47,7 +47,7 @@ async def set_limit(connection: VerbConnection, name: str, values: SetLimit, act
     parts = (None, None) if rate is None else (rate.calls, rate.per_seconds)
     await connection.change("limits.set", name, concurrency, *parts, now, without_nul(actor), note)
     await _wake(connection, name, now)
-    await journal.write_audits(connection, [limit_audit(actor, "set", name, values)], now)
+    await alerts_and_audit.write_audits(connection, [limit_audit(actor, "set", name, values)], now)
 
 
 async def reset_limit(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
@@ -56,7 +56,7 @@ async def reset_limit(connection: VerbConnection, name: str, actor: str, now: fl
         return False
     await connection.change("limits.forget_empty")
     await _wake(connection, name, now)
-    await journal.write_audits(connection, [limit_audit(actor, "reset", name, SetLimit())], now)
+    await alerts_and_audit.write_audits(connection, [limit_audit(actor, "reset", name, SetLimit())], now)
     return True
 
 

@@ -10,7 +10,7 @@ from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.model.tasks import stopped_tasks
 from stepward.store.rules import supervision
-from stepward.store.verbs import agents, journal
+from stepward.store.verbs import agents, alerts_and_audit
 from stepward.store.verbs.connection import VerbClock, VerbConnection
 
 
@@ -40,7 +40,7 @@ async def register(connection: VerbConnection, instance: Instance, lease: float,
         until = now + stopped_tasks.LONGEST_RETRY
         await connection.change("leases.try_again", until, stopped_tasks.WAITS_FOR, served, supervision.TRIED_AT_ONCE)
     found = await connection.rows("leases.serve", now, instance.id, served) if served else []
-    await journal.acknowledged(connection, found, instance.id, now)
+    await alerts_and_audit.acknowledged(connection, found, instance.id, now)
 
 
 async def renew(

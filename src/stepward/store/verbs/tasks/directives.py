@@ -12,7 +12,7 @@ from stepward.store.contract import Directive, Post
 from stepward.store.rules.audit import audits
 from stepward.store.rules.directives import repairs, rewinding
 from stepward.store.rules.directives.repair_rows import Repair
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox, new_tasks
 
@@ -30,7 +30,7 @@ async def direct(connection: VerbConnection, task: Task, directive: Directive, n
     else:
         await inbox.move_free(connection, task, verdict, now)
     audit = audits.directive_audit(task, directive, repair.step, verdict.after, repair.details)
-    await journal.write_audits(connection, [audit], now)
+    await alerts_and_audit.write_audits(connection, [audit], now)
     return verdict.after
 
 

@@ -10,9 +10,9 @@ from stepward.store import rows
 from stepward.store.contract import AuditedAct, Batch
 from stepward.store.rules import erasure
 from stepward.store.rules.audit.audit_chain import EMPTY, MARK
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.readers.retention import delete_rows
+from stepward.store.verbs.parts.retention import delete_rows
 
 MOST_ACTS = 10_000
 """Acts on one task and its descendants whose details are erased."""
@@ -36,7 +36,7 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
     await connection.change_each("erasure.note_erased", [(uid, note) for uid in uids])
     acts = await _erase_acts(connection, uids)
     audits = erasure.erasure_audits(task, len(descendants), acts, batch)
-    await journal.write_audits(connection, audits, now)
+    await alerts_and_audit.write_audits(connection, audits, now)
 
 
 async def _descendants(connection: VerbConnection, task: Task) -> list[erasure.Descendant]:

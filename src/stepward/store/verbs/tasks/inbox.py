@@ -17,7 +17,7 @@ from stepward.store.contract import Post
 from stepward.store.rows import task as task_of
 from stepward.store.rules import inbox_rules
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.tasks import status_events
 
@@ -76,14 +76,14 @@ async def move_free(
             await _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
-            await journal.resolve(connection, [place], now)
+            await alerts_and_audit.resolve(connection, [place], now)
         if verdict.after is TaskState.CANCELLED:
             await connection.change("inbox.skip", task.uid, now)
 
 
 async def _mend(connection: VerbConnection, task: Task, now: float) -> None:
     found = await connection.rows("inbox.mend", task.uid, now, audits.MENDED, list(audits.BY_HAND))
-    await journal.acknowledged(connection, found, audits.MENDED, now)
+    await alerts_and_audit.acknowledged(connection, found, audits.MENDED, now)
 
 
 class PostRound:

@@ -11,9 +11,9 @@ from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
 from stepward.store.rules.audit.audits import late_reply_audit
 from stepward.store.rules.steps import late_replies
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.tasks import inbox, written_values
+from stepward.store.verbs.tasks import inbox, live_values
 
 
 async def settle(connection: VerbConnection, replies: Sequence[Reply], now: float) -> None:
@@ -32,8 +32,8 @@ async def settle(connection: VerbConnection, replies: Sequence[Reply], now: floa
         else:
             await _settle_free(connection, task, reply, now, audits, alerts)
     await handed.deliver()
-    await journal.write_alerts(connection, alerts, now)
-    await journal.write_audits(connection, audits, now)
+    await alerts_and_audit.write_alerts(connection, alerts, now)
+    await alerts_and_audit.write_audits(connection, audits, now)
 
 
 async def _settle_free(
@@ -55,7 +55,7 @@ async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
     finish = late_replies.finish_of(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
         return False
-    await written_values.write(connection, reply.task, reply.written, now)
+    await live_values.write(connection, reply.task, reply.written, now)
     await connection.change("misrouted_replies.wake", reply.task, now)
     return True
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from stepward.store.contract import Change
-from stepward.store.rules.changes import Missed, why_missed
-from stepward.store.store_faults import detail
-from stepward.store.verbs import journal
+from stepward.store.rules.change_conflicts import Missed, why_missed
+from stepward.store.store_errors import detail
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
 
@@ -40,5 +40,5 @@ async def apply_each(
 async def write_others(connection: VerbConnection, changes: Sequence[Change], now: float) -> None:
     """Writes the posts to other tasks, settles alerts, and writes acts of the audit."""
     await inbox.post_all(connection, [post for change in changes for post in change.posts], now)
-    await journal.resolve(connection, [change.fits for change in changes if change.fits is not None], now)
-    await journal.write_audits(connection, [audit for change in changes for audit in change.audits], now)
+    await alerts_and_audit.resolve(connection, [change.fits for change in changes if change.fits is not None], now)
+    await alerts_and_audit.write_audits(connection, [audit for change in changes for audit in change.audits], now)

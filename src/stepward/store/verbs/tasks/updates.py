@@ -9,7 +9,7 @@ from stepward.store.contract import Post, UpdateAct, UpdateRow, UpdateState
 from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import inbox_rules, refusals
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit as journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
 

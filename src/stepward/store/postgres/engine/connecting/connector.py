@@ -14,8 +14,8 @@ from stepward.store.address import PostgresPlace, hosts_of, rotated
 from stepward.store.postgres.engine.connecting.authorities import check_authorities, system_trust
 from stepward.store.postgres.engine.connecting.cancelled_connects import retrieve_errors
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.postgres.engine.faults import BROKEN, translated
-from stepward.store.postgres.server.lineage import KnownPrimary, Lineage
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
+from stepward.store.postgres.server.primary_timeline import KnownPrimary, Lineage
 from stepward.store.sealing.row_codec import RowCodec
 
 Raw: TypeAlias = "asyncpg.Connection[asyncpg.Record]"

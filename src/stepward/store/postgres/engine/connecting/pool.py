@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.store_faults import closed
+from stepward.store.store_errors import closed
 
 WAIT_SECONDS = 5.0
 

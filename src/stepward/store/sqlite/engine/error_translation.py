@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.store_faults import detail
+from stepward.store.store_errors import detail
 
 BUSY = (apsw.BusyError, apsw.LockedError)
 DATA = (apsw.ConstraintError, apsw.MismatchError, apsw.TooBigError, UnicodeError, OverflowError)

@@ -15,8 +15,9 @@ from stepward.model.schedule import Schedule
 from stepward.store.contract import Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import agents, journal, recurring
+from stepward.store.verbs import agents, alerts_and_audit
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart
 from stepward.store.verbs.flow import limits
@@ -72,7 +73,7 @@ class HostVerbs(VerbPart):
         await self._transactions.write(_register_workflows, workflows, self._clock.now())
 
     async def register_schedules(self, schedules: Sequence[Schedule]) -> None:
-        await self._transactions.write(recurring.register, schedules)
+        await self._transactions.write(schedule_verbs.register, schedules)
 
     async def renew(
         self,
@@ -102,7 +103,7 @@ class HostVerbs(VerbPart):
         return hangs
 
     async def warn(self, alert: Alert) -> None:
-        await self._transactions.write(journal.write_alerts, [alert], self._clock.now())
+        await self._transactions.write(alerts_and_audit.write_alerts, [alert], self._clock.now())
 
     async def end_warning(self, kind: str, details: bytes, sender: str) -> None:
         await self._transactions.write(_end_warning, kind, details, sender, self._clock.now())
@@ -165,10 +166,10 @@ async def _count_hang(connection: VerbConnection, task: str, sender: str, where:
     if row is None:
         return None
     await inbox.post_all(connection, supervision.hang_posts(task, row[0], sender, where), now)
-    await journal.write_audits(connection, [audits.hang_audit(task, row[0], sender, where)], now)
+    await alerts_and_audit.write_audits(connection, [audits.hang_audit(task, row[0], sender, where)], now)
     return int(row[0])
 
 
 async def _end_warning(connection: VerbConnection, kind: str, details: bytes, sender: str, now: float) -> None:
     found = await connection.rows("host.end_warning", kind, details, now, sender)
-    await journal.acknowledged(connection, found, sender, now)
+    await alerts_and_audit.acknowledged(connection, found, sender, now)

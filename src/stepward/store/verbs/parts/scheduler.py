@@ -10,7 +10,7 @@ from stepward.errors import Refused
 from stepward.model.messages.requests import Reply
 from stepward.model.records import History
 from stepward.store.contract import Change, Committed, Least, UnownedSteps, WatchedPlace
-from stepward.store.rules.changes import Missed
+from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import NO_TURNS, Turns
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.engine import VerbEngine, VerbPart

@@ -12,8 +12,8 @@ from stepward.store.contract import (
     Store,
     SupervisorStore,
 )
-from stepward.store.outside.client import LargePayloadClient
-from stepward.store.outside.scheduler import LargePayloadScheduler
+from stepward.store.large_payloads.client import LargePayloadClient
+from stepward.store.large_payloads.scheduler import LargePayloadScheduler
 
 
 class LargePayloadStore:

@@ -9,8 +9,8 @@ from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
 from stepward.store.rules.steps import completions
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.tasks import inbox
@@ -86,9 +86,9 @@ async def _note(
     if refused is not None and await _are_too_many(connection, completions.principal(task, refused), now):
         known = await connection.row("completions.open_alert")
         alert = completions.many_refused(completion, now, b"{}" if known is None else known[1])
-        await journal.count_on(connection, known, alert, now)
+        await alerts_and_audit.count_on(connection, known, alert, now)
     else:
-        await journal.write_audits(connection, [completions.audit(completion, task, refused)], now)
+        await alerts_and_audit.write_audits(connection, [completions.audit(completion, task, refused)], now)
 
 
 async def _are_too_many(connection: VerbConnection, whose: str, now: float) -> bool:

@@ -26,10 +26,10 @@ from stepward.store.sealing.columns import (
     columns_among,
 )
 from stepward.store.sealing.row_codec import RowCodec
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.engine import VerbPart
-from stepward.store.verbs.readers.host import KEY_MARK
+from stepward.store.verbs.parts.host import KEY_MARK
 
 PAGE_ROWS = 100
 STEP_KEY = ("task", "run", "key")
@@ -128,4 +128,4 @@ def _key_of(payload: Any) -> str | None:
 async def _forget(connection: VerbConnection, key: str, actor: str, now: float) -> None:
     if await connection.change("keys.forget_mark", KEY_MARK + key):
         act = Audit(actor=actor, act="forget", details=msgspec.json.encode({"name": key}))
-        await journal.write_audits(connection, [act], now)
+        await alerts_and_audit.write_audits(connection, [act], now)

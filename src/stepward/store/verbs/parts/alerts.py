@@ -12,11 +12,11 @@ from stepward.model.records import Alert, Instance
 from stepward.store import rows
 from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.store.rules import supervision
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
-from stepward.store.verbs.readers.alert_sinks import silences
+from stepward.store.verbs.parts.alert_sinks import silences
 
 MOST_LATE_TASKS = 1_000
 MOST_WARNINGS = 1_000
@@ -61,10 +61,10 @@ async def keep_warnings(
     wanted = {(alert.kind, alert.details) for alert in (*new, *lasting)}
     over = [alert.number for alert in known if (alert.kind, alert.details) not in wanted]
     resolved = await connection.rows("alerts.resolve", over, now, supervision.ACTOR) if over else []
-    await journal.acknowledged(connection, sorted(resolved), supervision.ACTOR, now)
+    await alerts_and_audit.acknowledged(connection, sorted(resolved), supervision.ACTOR, now)
     open_ = {(alert.kind, alert.details) for alert in known}
     raised = [alert for alert in new if (alert.kind, alert.details) not in open_]
-    await journal.write_alerts(connection, raised, now)
+    await alerts_and_audit.write_alerts(connection, raised, now)
     return KeptWarnings(len(raised), len(resolved))
 
 

@@ -27,16 +27,17 @@ from stepward.store.contract import (
 )
 from stepward.store.rules.audit import audits
 from stepward.store.search.conditions import Condition
-from stepward.store.verbs import agents, changes, credentials, dead_letters, journal, pruning, recurring
+from stepward.store.verbs import agents, alerts_and_audit, changed_tasks, credentials, dead_letters, pruning
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.figures import gauges, overview, state_samples
-from stepward.store.verbs.readers import retention
-from stepward.store.verbs.readers.alert_sinks import AlertSinkVerbs
-from stepward.store.verbs.readers.batches import BatchVerbs
-from stepward.store.verbs.readers.key_uses import KeyUseVerbs
-from stepward.store.verbs.readers.limits import LimitVerbs
-from stepward.store.verbs.readers.search import counted_tasks, found_tasks
+from stepward.store.verbs.parts import retention
+from stepward.store.verbs.parts.alert_sinks import AlertSinkVerbs
+from stepward.store.verbs.parts.batches import BatchVerbs
+from stepward.store.verbs.parts.key_uses import KeyUseVerbs
+from stepward.store.verbs.parts.limits import LimitVerbs
+from stepward.store.verbs.parts.search import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
@@ -81,7 +82,7 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.read(state_samples.read, since, seconds, self._clock.now())
 
     async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
-        return await self._transactions.read_beside(changes.read, after, also, self._clock.now())
+        return await self._transactions.read_beside(changed_tasks.read, after, also, self._clock.now())
 
     async def instances(self) -> list[Instance]:
         since = self._clock.now() - DEAD_SHOWN_SECONDS
@@ -118,29 +119,29 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.read(pruning.head)
 
     async def schedules(self) -> list[Schedule]:
-        return await self._transactions.read(recurring.listed)
+        return await self._transactions.read(schedule_verbs.listed)
 
     async def schedule(self, name: str) -> Schedule | None:
-        return await self._transactions.read(recurring.named, name)
+        return await self._transactions.read(schedule_verbs.named, name)
 
     async def create_schedule(self, schedule: Schedule, actor: str) -> bool:
-        created = await self._transactions.write(recurring.create, schedule, actor, self._clock.now())
+        created = await self._transactions.write(schedule_verbs.create, schedule, actor, self._clock.now())
         self._ring()
         return created
 
     async def start_scheduled(self, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str) -> list[str]:
-        ids = await self._transactions.write(recurring.start, schedule, tasks, act, actor, self._clock.now())
+        ids = await self._transactions.write(schedule_verbs.start, schedule, tasks, act, actor, self._clock.now())
         self._ring()
         return ids
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
-        return await self._transactions.write(recurring.pause_schedule, name, actor, self._clock.now())
+        return await self._transactions.write(schedule_verbs.pause_schedule, name, actor, self._clock.now())
 
     async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
-        return await self._transactions.write(recurring.resume_schedule, name, next_at, actor, self._clock.now())
+        return await self._transactions.write(schedule_verbs.resume_schedule, name, next_at, actor, self._clock.now())
 
     async def remove_schedule(self, name: str, actor: str) -> bool:
-        return await self._transactions.write(recurring.remove_schedule, name, actor, self._clock.now())
+        return await self._transactions.write(schedule_verbs.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
         is_new = await self._transactions.write(agents.suspend, name, note, actor, self._clock.now())
@@ -167,14 +168,14 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 async def _drain(connection: VerbConnection, id: str, actor: str, now: float) -> bool:
     if not await connection.change("leases.drain", id, now):
         return False
-    await journal.write_audits(connection, [audits.drain_audit(actor, id)], now)
+    await alerts_and_audit.write_audits(connection, [audits.drain_audit(actor, id)], now)
     return True
 
 
 async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:
     if not await connection.change("client.acknowledge", number, now, actor):
         return False
-    await journal.write_audits(connection, [audits.acknowledge_audit(number, actor)], now)
+    await alerts_and_audit.write_audits(connection, [audits.acknowledge_audit(number, actor)], now)
     return True
 
 
@@ -183,5 +184,5 @@ async def _purge_ended(
 ) -> Purged:
     purged = await retention.purge(connection, batch)
     if purged.tasks:
-        await journal.write_audits(connection, [audits.purge_audit(actor, purged.tasks, before)], now)
+        await alerts_and_audit.write_audits(connection, [audits.purge_audit(actor, purged.tasks, before)], now)
     return purged

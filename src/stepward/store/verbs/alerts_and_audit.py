@@ -1,4 +1,4 @@
-"""The journal: alerts, and audited acts in a chain of hashes that shows every edit."""
+"""Alerts, and audited acts in a chain of hashes that shows every edit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 async def write_alerts(connection: VerbConnection, alerts: Sequence[Alert], now: float) -> None:
     """Inserts alerts; one without an instant gets ``now``."""
     if alerts:
-        await connection.change_each("journal.insert_alert", alert_rows(alerts, now))
+        await connection.change_each("alerts_and_audit.insert_alert", alert_rows(alerts, now))
 
 
 def alert_rows(alerts: Sequence[Alert], now: float) -> list[Sequence[Any]]:
@@ -29,14 +29,14 @@ async def count_on(connection: VerbConnection, known: VerbRow | None, alert: Ale
     if known is None:
         await write_alerts(connection, [alert], now)
     else:
-        await connection.change("journal.count_on", known[0], without_nul(alert.message), alert.details)
+        await connection.change("alerts_and_audit.count_on", known[0], without_nul(alert.message), alert.details)
 
 
 async def resolve(connection: VerbConnection, places: Sequence[bytes], now: float) -> None:
     """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
     found: list[VerbRow] = []
     for place in places:
-        found += await connection.rows("journal.resolve", *audits.resolve_parameters(place, now))
+        found += await connection.rows("alerts_and_audit.resolve", *audits.resolve_parameters(place, now))
     await acknowledged(connection, found, audits.MENDED, now)
 
 
@@ -61,10 +61,10 @@ async def link(connection: VerbConnection, acts: Sequence[tuple[Any, ...]]) -> N
     if not acts:
         return
     await connection.lock_chain()
-    row = await connection.row("journal.last_hash")
+    row = await connection.row("alerts_and_audit.last_hash")
     last = row[0] if row else FIRST_HASH
     many = []
     for values in acts:
         last = linked(last, values)
         many.append((*values, last))
-    await connection.change_each("journal.insert_audit", many)
+    await connection.change_each("alerts_and_audit.insert_audit", many)

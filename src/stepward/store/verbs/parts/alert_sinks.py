@@ -12,8 +12,8 @@ from stepward.model.records import Alert, Audit
 from stepward.store import rows
 from stepward.store.contract.parts.alerts import MOST_SILENCES
 from stepward.store.rules.audit.audits import silence_audit
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
 
@@ -65,7 +65,7 @@ async def _silence(connection: VerbConnection, silence: AlertSilence, actor: str
     place = (silence.kind, silence.workflow or "")
     await connection.change("alerts.silence", *place, silence.until, now, without_nul(actor), note)
     await connection.change("alerts.due_again", now)
-    await journal.write_audits(connection, [silence_audit(actor, "silence", silence)], now)
+    await alerts_and_audit.write_audits(connection, [silence_audit(actor, "silence", silence)], now)
     return True
 
 
@@ -74,7 +74,7 @@ async def _unsilence(connection: VerbConnection, kind: str, workflow: str | None
         return False
     await connection.change("alerts.due_again", now)
     silence = AlertSilence(kind=kind, workflow=workflow, until=now)
-    await journal.write_audits(connection, [silence_audit(actor, "unsilence", silence)], now)
+    await alerts_and_audit.write_audits(connection, [silence_audit(actor, "unsilence", silence)], now)
     return True
 
 
@@ -85,9 +85,9 @@ async def _test(connection: VerbConnection, name: str, actor: str, now: float) -
         return None
     details = msgspec.json.encode({"sink": name})
     message = f"this is a test of the sink {name} by {actor}: there is nothing to do"
-    await journal.write_alerts(connection, [Alert(kind=TEST_KIND, message=message, details=details)], now)
+    await alerts_and_audit.write_alerts(connection, [Alert(kind=TEST_KIND, message=message, details=details)], now)
     (newest,) = [rows.alert(row) for row in await connection.rows("alerts.open_of", [TEST_KIND], 1)]
     await connection.change("client.acknowledge", newest.number, now, actor)
     audit = Audit(actor=actor, act="test", details=msgspec.json.encode({"sink": name, "alert": newest.number}))
-    await journal.write_audits(connection, [audit], now)
+    await alerts_and_audit.write_audits(connection, [audit], now)
     return newest.number

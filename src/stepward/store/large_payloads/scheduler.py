@@ -20,8 +20,8 @@ from stepward.store.contract import (
     UnownedSteps,
     WatchedPlace,
 )
-from stepward.store.outside.changes import put_change
-from stepward.store.outside.histories import fetch_history, fetch_inbox_row
+from stepward.store.large_payloads.changes import put_change
+from stepward.store.large_payloads.histories import fetch_history, fetch_inbox_row
 
 
 class LargePayloadScheduler:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from stepward.errors import Refused, StepwardError, StoreUnavailable
 from stepward.store.drivers import Dialogue, said, state_of
-from stepward.store.postgres.engine.faults import BY_CLASS, BY_STATE
+from stepward.store.postgres.engine.error_translation import BY_CLASS, BY_STATE
 from stepward.store.postgres.external.submission import Elsewhere
 
 T = TypeVar("T")

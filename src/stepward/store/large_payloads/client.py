@@ -26,8 +26,8 @@ from stepward.store.contract import (
     UpdateAct,
     UpdateRow,
 )
-from stepward.store.outside.changes import put_row
-from stepward.store.outside.histories import fetch_task
+from stepward.store.large_payloads.changes import put_row
+from stepward.store.large_payloads.histories import fetch_task
 
 
 class LargePayloadClient:

@@ -15,7 +15,7 @@ from stepward.store import rows
 from stepward.store.contract import Directive
 from stepward.store.rules.audit.audits import schedule_audit
 from stepward.store.rules.supervision import ACTOR
-from stepward.store.verbs import journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import directives, new_tasks
 
@@ -25,17 +25,17 @@ NOT_TO_CANCEL = TASK_ENDS | {TaskState.UNDOING, TaskState.ERROR}
 async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
     """Records the schedules that an application declares."""
     for schedule in sorted(schedules, key=lambda schedule: schedule.name):
-        await connection.change("recurring.register", *astuple(schedule))
+        await connection.change("schedules.register", *astuple(schedule))
 
 
 async def listed(connection: VerbConnection) -> list[Schedule]:
     """All schedules, by name."""
-    return [rows.schedule(row) for row in await connection.rows("recurring.listed")]
+    return [rows.schedule(row) for row in await connection.rows("schedules.listed")]
 
 
 async def due(connection: VerbConnection, now: float, limit: int) -> list[Schedule]:
     """Schedules whose next nominal time has come."""
-    return [rows.schedule(row) for row in await connection.rows("recurring.due", now, limit)]
+    return [rows.schedule(row) for row in await connection.rows("schedules.due", now, limit)]
 
 
 async def fire(
@@ -43,11 +43,11 @@ async def fire(
 ) -> int | None:
     """Moves on from the nominal time that was read, and inserts the tasks; returns how many, None if another process
     has moved on."""
-    row = await connection.row("recurring.last_task", schedule.name) if tasks else None
+    row = await connection.row("schedules.last_task", schedule.name) if tasks else None
     if row is not None and schedule.overlap != Overlap.CANCEL:
         tasks = ()
     fired_at, last = (schedule.next_at, tasks[-1].id) if tasks else (None, None)
-    if not await connection.change("recurring.move_on", schedule.name, schedule.next_at, next_at, fired_at, last):
+    if not await connection.change("schedules.move_on", schedule.name, schedule.next_at, next_at, fired_at, last):
         return None
     if row is not None and tasks:
         await _cancel(connection, row[0], now)
@@ -64,13 +64,13 @@ async def _cancel(connection: VerbConnection, id: str, now: float) -> None:
 
 async def create(connection: VerbConnection, schedule: Schedule, actor: str, now: float) -> bool:
     """Inserts a schedule; returns False if its name is taken."""
-    changed = await connection.change("recurring.create", *astuple(schedule))
+    changed = await connection.change("schedules.create", *astuple(schedule))
     return await _audited(connection, "create", schedule.name, actor, now, changed)
 
 
 async def named(connection: VerbConnection, name: str) -> Schedule | None:
     """The schedule of that name."""
-    row = await connection.row("recurring.named", name)
+    row = await connection.row("schedules.named", name)
     return None if row is None else rows.schedule(row)
 
 
@@ -81,31 +81,31 @@ async def start(
     begun = await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
     ids = [task.id for task in begun if task.created]
     if ids and act == "trigger":
-        await connection.change("recurring.note_task", schedule.name, ids[-1])
-    await journal.write_audits(connection, [schedule_audit(actor, act, schedule.name, len(ids))], now)
+        await connection.change("schedules.note_task", schedule.name, ids[-1])
+    await alerts_and_audit.write_audits(connection, [schedule_audit(actor, act, schedule.name, len(ids))], now)
     return ids
 
 
 async def pause_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
     """Pauses a schedule."""
     return await _audited(
-        connection, "pause", name, actor, now, await connection.change("recurring.pause_schedule", name, now)
+        connection, "pause", name, actor, now, await connection.change("schedules.pause_schedule", name, now)
     )
 
 
 async def resume_schedule(connection: VerbConnection, name: str, next_at: float | None, actor: str, now: float) -> bool:
     """Resumes a schedule; nominal times during its pause are skipped."""
-    changed = await connection.change("recurring.resume_schedule", name, next_at)
+    changed = await connection.change("schedules.resume_schedule", name, next_at)
     return await _audited(connection, "resume", name, actor, now, changed)
 
 
 async def remove_schedule(connection: VerbConnection, name: str, actor: str, now: float) -> bool:
     """Removes a schedule."""
-    changed = await connection.change("recurring.remove_schedule", name)
+    changed = await connection.change("schedules.remove_schedule", name)
     return await _audited(connection, "remove", name, actor, now, changed)
 
 
 async def _audited(connection: VerbConnection, act: str, name: str, actor: str, now: float, changed: int) -> bool:
     if changed:
-        await journal.write_audits(connection, [schedule_audit(actor, act, name)], now)
+        await alerts_and_audit.write_audits(connection, [schedule_audit(actor, act, name)], now)
     return changed == 1

@@ -8,7 +8,7 @@ import ssl
 import asyncpg
 
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
-from stepward.store.store_faults import detail
+from stepward.store.store_errors import detail
 
 MISSED = "SW001"
 """Raised by our own ``miss()`` in a statement whose parts did not all apply."""

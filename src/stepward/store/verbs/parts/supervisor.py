@@ -30,7 +30,7 @@ from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.rules.batches import allowed, next_search
 from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
-from stepward.store.verbs import batches, journal, pruning, recurring
+from stepward.store.verbs import alerts_and_audit, batches, pruning, schedules
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.archive_erasure import ArchiveErasureVerbs, record_erasure
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
@@ -40,9 +40,9 @@ from stepward.store.verbs.figures import state_samples
 from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
-from stepward.store.verbs.readers import retention
-from stepward.store.verbs.readers.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
-from stepward.store.verbs.readers.search import found_tasks
+from stepward.store.verbs.parts import retention
+from stepward.store.verbs.parts.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
+from stepward.store.verbs.parts.search import found_tasks
 from stepward.store.verbs.tasks import inbox
 
 P = ParamSpec("P")
@@ -119,10 +119,10 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerV
         return expired
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
-        return await self._transactions.read(recurring.due, self._clock.now(), limit)
+        return await self._transactions.read(schedules.due, self._clock.now(), limit)
 
     async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
-        fired = await self._judged(term, None, recurring.fire, schedule, tasks, next_at, self._clock.now())
+        fired = await self._judged(term, None, schedules.fire, schedule, tasks, next_at, self._clock.now())
         self._ring()
         return fired
 
@@ -220,7 +220,7 @@ async def _fence(connection: VerbConnection, now: float) -> list[Instance]:
     dead = [rows.instance(row) for row in await connection.rows("supervisor.fence", now)]
     dead.sort(key=lambda instance: instance.id)
     await connection.change("supervisor.forget_dead", now - DEAD_KEPT_SECONDS)
-    await journal.write_audits(connection, [audits.fence_audit(instance) for instance in dead], now)
+    await alerts_and_audit.write_audits(connection, [audits.fence_audit(instance) for instance in dead], now)
     return dead
 
 
@@ -245,7 +245,7 @@ async def _decide(connection: VerbConnection, decisions: Sequence[Decision], now
     await inbox.post_all(
         connection, [post for decision in applied for post in supervision.decision_posts(decision)], now
     )
-    await journal.write_audits(connection, [decision.audit for decision in applied], now)
+    await alerts_and_audit.write_audits(connection, [decision.audit for decision in applied], now)
     return len(applied)
 
 
@@ -270,7 +270,7 @@ async def _expire_task(
     if not await connection.change("supervisor.clear_deadline", task, now, deadline):
         return False
     await inbox.post_all(connection, [post], now)
-    await journal.write_audits(connection, [audit], now)
+    await alerts_and_audit.write_audits(connection, [audit], now)
     return True
 
 
@@ -278,20 +278,20 @@ async def _unserved(connection: VerbConnection, after: float, now: float) -> int
     await connection.change("scheduler.wake", now, WAKE_LIMIT)
     found = await connection.rows("supervisor.unserved", now - after)
     alerts = [supervision.unserved_alert(workflow, version) for workflow, version in found]
-    await journal.write_alerts(connection, alerts, now)
+    await alerts_and_audit.write_alerts(connection, alerts, now)
     return len(found)
 
 
 async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
     if await connection.row("supervisor.is_told", alert.kind) is not None:
         return False
-    await journal.write_alerts(connection, [alert], now)
+    await alerts_and_audit.write_alerts(connection, [alert], now)
     return True
 
 
 async def _resolve_alert(connection: VerbConnection, kind: str, now: float) -> bool:
     found = await connection.rows("supervisor.resolve_alert", kind, now, supervision.ACTOR)
-    await journal.acknowledged(connection, found, supervision.ACTOR, now)
+    await alerts_and_audit.acknowledged(connection, found, supervision.ACTOR, now)
     return bool(found)
 
 

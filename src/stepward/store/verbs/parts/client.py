@@ -23,10 +23,10 @@ from stepward.store.contract.parts.live_values import MOST_VALUES, STREAM_BYTES,
 from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import inbox_rules, refusals
 from stepward.store.rules.audit import audits
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import journal
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.readers.completions import CompletionVerbs
+from stepward.store.verbs.parts.completions import CompletionVerbs
 from stepward.store.verbs.tasks import directives, inbox, new_tasks, updates
 
 
@@ -160,5 +160,5 @@ async def _signal(connection: VerbConnection, asked: SignalAct, now: float) -> b
     await inbox.insert(connection, [msgspec.structs.replace(post, task=task.uid)], now)
     if asked.actor is not None:
         audit = audits.signal_audit(task, post, asked.actor, asked.reason)
-        await journal.write_audits(connection, [audit], now)
+        await alerts_and_audit.write_audits(connection, [audit], now)
     return True
