@@ -12,7 +12,7 @@ from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Consumer
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 from tests.transport.messages import SIGNER, request
 from tests.virtual import VirtualLoop
 

@@ -12,7 +12,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.rabbitmq.requests.queues import RequestQueues
+from stepward.transport.rabbitmq.requests.request_queues import RequestQueues
 
 HOUR = 3600.0
 

@@ -9,7 +9,7 @@ from stepward.model.messages.requests import Outcome, Reply, traceparent
 from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.contract import AgentMessage
-from stepward.transport.wire.wire import MOST_APART, Wire, join
+from stepward.transport.wire.encoding import MOST_APART, Wire, join
 from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 from tests.transport.messages import IDENTITY, SIGNER, reply, request
 from tests.virtual import START

@@ -10,7 +10,7 @@ import pytest
 from stepward.model.current_step import PROGRESS_BYTES
 from stepward.model.messages.requests import Outcome
 from stepward.transport.contract import AgentMessage
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 from tests.transport.messages import SIGNER, progress, reply, request
 from tests.virtual import START
 

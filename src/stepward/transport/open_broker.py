@@ -116,13 +116,13 @@ def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
     address = encrypted_broker(address)
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
-        from stepward.transport.rabbitmq.application.queues import RabbitQueues  # noqa: PLC0415  an extra's
+        from stepward.transport.rabbitmq.application.queue_backend import RabbitQueues  # noqa: PLC0415  an extra's
         from stepward.transport.rabbitmq.broker import RabbitBroker  # noqa: PLC0415  an extra's
 
         return partial(RabbitBroker, address), partial(RabbitQueues, address)
     _check_client("nats", "nats-py for a nats:// address", "nats")
     from stepward.transport.nats.address import nats_address  # noqa: PLC0415  an extra's
-    from stepward.transport.nats.application.queues import NatsQueues  # noqa: PLC0415  an extra's
+    from stepward.transport.nats.application.queue_backend import NatsQueues  # noqa: PLC0415  an extra's
     from stepward.transport.nats.broker import NatsBroker  # noqa: PLC0415  an extra's
 
     place = nats_address(address)

@@ -12,7 +12,7 @@ from stepward.client import session_of
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.model.records import Alert
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 from tests.transport.brokers import brokered, new_app
 from tests.transport.messages import reply, request, signer_of
 from tests.transport.wire.doors import Door

@@ -8,7 +8,7 @@ import pytest
 
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer, StoreIdentity
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 from tests.transport.brokers import Heard, brokered, new_app
 from tests.transport.messages import SIGNER, reply, request
 from tests.transport.wire.doors import Door

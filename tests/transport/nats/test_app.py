@@ -13,7 +13,7 @@ from stepward import Agent, App, Client, workflow
 from stepward.client import session_of
 from stepward.errors import TransportError
 from stepward.model.records import DeadLetter
-from stepward.transport.wire.wire import Wire
+from stepward.transport.wire.encoding import Wire
 from tests.transport.brokers import Heard
 from tests.transport.messages import proven, request, signer_of
 

@@ -14,7 +14,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from stepward.errors import QueueRefused
 from stepward.model.records import Role
 from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.queues import ARGUMENTS, RequestQueues
+from stepward.transport.rabbitmq.requests.request_queues import ARGUMENTS, RequestQueues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app
 from tests.transport.messages import reply
@@ -137,7 +137,9 @@ async def test_a_reply_that_no_heir_takes_stays_where_it_is(address: str, monkey
     async with brokered(address, app=new_app()) as transport:
         await transport.publish(DEAD, [reply("o1")])
         with monkeypatch.context() as full:
-            full.setattr("stepward.transport.rabbitmq.requests.queues.ARGUMENTS", ARGUMENTS | {"x-max-length": 1})
+            full.setattr(
+                "stepward.transport.rabbitmq.requests.request_queues.ARGUMENTS", ARGUMENTS | {"x-max-length": 1}
+            )
             with pytest.raises(QueueRefused):
                 for number in range(5):
                     await transport.publish(HEIR, [reply(f"full-{number}")])

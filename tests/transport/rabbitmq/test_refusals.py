@@ -20,7 +20,7 @@ from stepward import Queues
 from stepward.errors import QueueRefused
 from stepward.host.queues import refused_queues
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import queues
+from stepward.transport.rabbitmq.requests import request_queues
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
 from tests.transport.messages import request
@@ -84,7 +84,7 @@ async def test_an_alert_of_a_process_that_is_gone_ends_when_the_queue_works_agai
 
 
 async def test_a_full_queue_is_a_refusal_that_closes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "ARGUMENTS", queues.ARGUMENTS | {"x-max-length": 1})
+    monkeypatch.setattr(request_queues, "ARGUMENTS", request_queues.ARGUMENTS | {"x-max-length": 1})
     transport = await opened(address, app=new_app(), events=(events := Heard()))
     try:
         with pytest.raises(QueueRefused, match=r"queue agents.payments: .*found: it takes no more"):
@@ -100,7 +100,7 @@ async def test_an_application_that_posts_to_a_full_queue_is_refused(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(declarations, "POSTED", declarations.POSTED | {"x-max-length": 1})
-    monkeypatch.setattr("stepward.transport.rabbitmq.application.queues.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("stepward.transport.rabbitmq.application.queue_backend.PATIENCE_SECONDS", 0.0)
     async with Queues(address, app=new_app()) as posting:
         with pytest.raises(QueueRefused, match="it takes no more"):
             for number in range(5):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stepward.model.agents import AgentHealth
-from stepward.transport.wire.capacity import decode_capacity
+from stepward.transport.wire.capacity_announcements import decode_capacity
 
 WORD = {
     "specversion": "1.0",

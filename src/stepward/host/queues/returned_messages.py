@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.errors import Refused
 from stepward.model.messages.signing import Signer
 from stepward.transport.contract import Transport
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 
 
 class ReturnedMessages:

@@ -12,7 +12,7 @@ from stepward.model.messages.requests import Outcome
 from stepward.transport.asyncapi.applications import STATUS, ErrorObject, Submission, application_schemas
 from stepward.transport.asyncapi.channels import channels, operations, servers
 from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
-from stepward.transport.wire.capacity import Capacity
+from stepward.transport.wire.capacity_announcements import Capacity
 from stepward.transport.wire.losses import Loss
 from stepward.transport.wire.wire_events import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 

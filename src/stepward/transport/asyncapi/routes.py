@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import queues
+from stepward.transport.rabbitmq.requests import request_queues
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Route(Struct, frozen=True, kw_only=True):
     """The arguments of the queue's declaration there."""
 
 
-ASKED = tuple(queues.ARGUMENTS.items())
+ASKED = tuple(request_queues.ARGUMENTS.items())
 POSTED = tuple(declarations.POSTED.items())
 TOLD = tuple(declarations.TOLD.items())
 

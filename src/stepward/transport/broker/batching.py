@@ -10,7 +10,7 @@ from stepward.errors import PayloadTooLarge
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
 from stepward.payload import encode
 from stepward.transport.contract import AgentMessage
-from stepward.transport.wire.wire import Wire, join
+from stepward.transport.wire.encoding import Wire, join
 
 MOST_TOGETHER = 64
 """Most messages in a batch: larger ones gain nothing, and a consumer with little room would return the rest."""

@@ -15,7 +15,7 @@ from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage, Delivery
-from stepward.transport.wire.wire import Wire
+from stepward.transport.wire.encoding import Wire
 
 ENDED_REPLIES = "replies"
 """The name, among the queues, of the reply queues of Schedulers that have ended, while another one empties them."""

@@ -16,7 +16,7 @@ from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.broker.unacked import BrokerMessage, Handle, Unacked
 from stepward.transport.contract import AgentMessage, Delivery
-from stepward.transport.wire.wire import Wire
+from stepward.transport.wire.encoding import Wire
 
 PATIENCE = 0.02
 """Seconds for which a received message may wait for room here before it is returned to the broker.

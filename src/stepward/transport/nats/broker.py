@@ -15,10 +15,10 @@ from stepward.transport.broker.consumer import Consumer
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.nats.address import NatsAddress
-from stepward.transport.nats.claim import claim
 from stepward.transport.nats.connection import NatsConnection
+from stepward.transport.nats.name_owner import claim
 from stepward.transport.nats.requests.consumer import NatsSource
-from stepward.transport.nats.requests.stream import Stream
+from stepward.transport.nats.requests.request_stream import Stream
 
 MOST_ADOPTED = 10_000
 NEVER = float("inf")

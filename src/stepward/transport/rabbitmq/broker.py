@@ -17,11 +17,11 @@ from stepward.transport.broker.consumer import Consumer
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, exchange_is_there, own_channel
-from stepward.transport.rabbitmq.claim import claim
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
+from stepward.transport.rabbitmq.name_owner import claim
 from stepward.transport.rabbitmq.requests.consumer import RabbitHandle, RabbitSource
 from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.queues import RequestQueues, is_there
+from stepward.transport.rabbitmq.requests.request_queues import RequestQueues, is_there
 from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire_events import SINGLE
 

@@ -14,7 +14,7 @@ from nats.aio.subscription import Subscription
 from stepward.errors import TransportError
 from stepward.transport.broker.consumer import Consumer
 from stepward.transport.nats.connection import NatsConnection
-from stepward.transport.nats.requests.stream import RETURNED, Stream, consumer_name
+from stepward.transport.nats.requests.request_stream import RETURNED, Stream, consumer_name
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3

@@ -16,7 +16,7 @@ from stepward.errors import TransportError
 from stepward.transport.broker.consumer import Consumer
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.rabbitmq.requests.queues import RETURNED, RequestQueues
+from stepward.transport.rabbitmq.requests.request_queues import RETURNED, RequestQueues
 
 LOOK_SECONDS = 5.0
 LOOKS_PER_LEASE = 4

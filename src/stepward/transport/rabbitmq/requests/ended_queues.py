@@ -11,7 +11,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitConnection
-from stepward.transport.rabbitmq.requests.queues import UNCLAIMED, RequestQueues
+from stepward.transport.rabbitmq.requests.request_queues import UNCLAIMED, RequestQueues
 from stepward.transport.rabbitmq.requests.stuck_queues import DELETE_SECONDS
 
 MOST_ADOPTED = 10_000

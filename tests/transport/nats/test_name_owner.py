@@ -7,7 +7,7 @@ from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
 
 from stepward.errors import SettingsError
-from stepward.transport.nats import claim
+from stepward.transport.nats import name_owner
 from tests.transport.apart.test_receipt import OTHER
 from tests.transport.brokers import opened
 
@@ -18,13 +18,13 @@ async def test_a_name_that_was_taken_since_the_look_is_looked_at_again(
     address: str, app: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = await opened(address, app=app)
-    found, looks = claim._found, list[str]()
+    found, looks = name_owner._found, list[str]()
 
     async def too_early(context: JetStreamContext, name: str) -> StreamInfo | None:
         looks.append(name)
         return None if len(looks) == 1 else await found(context, name)
 
-    monkeypatch.setattr(claim, "_found", too_early)
+    monkeypatch.setattr(name_owner, "_found", too_early)
     second = await opened(address, app=app)
     assert len(looks) == 1
     looks.clear()
