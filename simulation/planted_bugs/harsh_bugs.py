@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from simulation.environment.clock import BOOTED_FOR
 from simulation.planted_bugs.planting import bug, put
 from stepward.agent import calls, execution
-from stepward.agent.protection.breaker import Breaker, BreakerState
+from stepward.agent.protection.circuit_breaker import Breaker, BreakerState
 from stepward.model.messages.requests import Outcome, Request, idempotency_key, request_for
 from stepward.model.states import StepKind
 from stepward.scheduler import replies

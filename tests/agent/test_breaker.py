@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.agent.protection.breaker import Breaker, BreakerState
+from stepward.agent.protection.circuit_breaker import Breaker, BreakerState
 from stepward.policies import CircuitBreaker
 
 

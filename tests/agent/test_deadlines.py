@@ -8,7 +8,7 @@ import re
 import pytest
 
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.model.messages.requests import Outcome, request_queue
 from stepward.policies import CircuitBreaker
 from tests.agent.conftest import Start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.agent.protection.breaker import RetryBudget
+from stepward.agent.protection.circuit_breaker import RetryBudget
 from stepward.agent.protection.rate_limit import TokenBucket
 from stepward.model.limits.rate import RateLimit
 

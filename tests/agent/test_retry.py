@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.errors import ServiceUnavailable, Unrecoverable
 from stepward.model.messages.requests import Outcome
 from stepward.policies import CircuitBreaker, Retry

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.errors import TransportError
 from stepward.model.agents import AgentStanding
 from stepward.model.limits.rate import RateLimit

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.agent.protection.shared_state import OwnState, SharedState
 from stepward.agent.returned_requests import ReturnedRequests
 from stepward.clock import Environment

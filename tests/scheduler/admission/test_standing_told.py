@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stepward.agent.protection.breaker import BreakerState
+from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.client.agent_status import AgentState
 from stepward.errors import StoreUnavailable
 from stepward.model.states import TaskState

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
-from stepward.agent.protection.breaker import Breaker, BreakerState, RetryBudget
+from stepward.agent.protection.circuit_breaker import Breaker, BreakerState, RetryBudget
 from stepward.agent.protection.rate_limit import TokenBucket
 from stepward.agent.protection.shared_state import SharedState
 from stepward.errors import StepwardError
