@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import alerts, batches, completions, limits, schedules, system
+from stepward.http.api import batches, completions, principal
+from stepward.http.api.system import agents, alerts, audit, dead_letters, instances, limits, schedules
 from stepward.http.api.tasks import (
     diagnosis,
     live_values,
@@ -41,13 +42,13 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     proposals.list_proposals,
     proposals.confirm_proposal,
     completions.complete_step,
-    system.show_principal,
-    system.list_agents,
-    system.list_agent_stats,
-    system.suspend_agent,
-    system.resume_agent,
-    system.list_instances,
-    system.drain_instance,
+    principal.show_principal,
+    agents.list_agents,
+    agents.list_agent_stats,
+    agents.suspend_agent,
+    agents.resume_agent,
+    instances.list_instances,
+    instances.drain_instance,
     schedules.list_schedules,
     schedules.create_schedule,
     schedules.trigger_schedule,
@@ -65,8 +66,8 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     alerts.silence_alerts,
     alerts.unsilence_alerts,
     alerts.list_receipts,
-    alerts.list_audit,
-    alerts.list_letters,
-    alerts.put_back_letters,
-    alerts.discard_letters,
+    audit.list_audit,
+    dead_letters.list_letters,
+    dead_letters.put_back_letters,
+    dead_letters.discard_letters,
 )

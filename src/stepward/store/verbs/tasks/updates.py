@@ -9,7 +9,7 @@ from stepward.store.contract import Post, UpdateAct, UpdateRow, UpdateState
 from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import inbox_rules, refusals
 from stepward.store.rules.audit import audits
-from stepward.store.verbs import alerts_and_audit as journal
+from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
 
@@ -34,5 +34,7 @@ async def ask(connection: VerbConnection, task: Task, asked: UpdateAct, now: flo
     post = Post(task=task.uid, kind=InboxKind.SIGNAL, name=name, body=asked.body, sender=asked.id)
     await inbox.insert(connection, [post], now)
     if asked.actor is not None:
-        await journal.write_audits(connection, [audits.signal_audit(task, post, asked.actor, asked.reason)], now)
+        await alerts_and_audit.write_audits(
+            connection, [audits.signal_audit(task, post, asked.actor, asked.reason)], now
+        )
     return UpdateRow(task.uid, asked.id, asked.name, UpdateState.ASKED, None, now, None)

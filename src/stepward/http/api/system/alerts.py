@@ -1,4 +1,4 @@
-"""``/api/v1/alerts``, ``audit`` and ``dead-letters``: conditions for operators, and the acts of operators."""
+"""``/api/v1/alerts``: conditions for operators, and the sinks that they are delivered to."""
 
 from __future__ import annotations
 
@@ -6,42 +6,16 @@ from typing import Annotated
 
 from litestar import get, post
 from litestar.params import Body, FromPath, FromQuery
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
-from stepward.http.api.resources import (
-    AlertResource,
-    AuditResource,
-    DeadLetterResource,
-    ReceiptResource,
-    SilenceResource,
-    SinkResource,
-    resource,
-)
-from stepward.http.api.tasks.task_reads import LIMIT, MOST, ListLimit
+from stepward.http.api.resources import AlertResource, ReceiptResource, SilenceResource, SinkResource, resource
+from stepward.http.api.system.row_numbers import Number, row_number
+from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
-from stepward.model.records import DeadLetter
-from stepward.payload.secret_values import redacted_text
-
-NUMBERS = 2**31
-"""One more than the highest number of an alert or a dead letter."""
-Number = Annotated[int, Meta(ge=1, lt=NUMBERS)]
-
-
-class LettersRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Dead letters by their numbers."""
-
-    numbers: Annotated[list[int], Meta(min_length=1, max_length=MOST)]
-
-
-class LettersResult(Struct, frozen=True):
-    """The numbers of the dead letters that were found."""
-
-    numbers: list[int]
 
 
 class SinkTest(Struct, frozen=True):
@@ -81,7 +55,7 @@ async def list_alerts(
 @post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)
 async def acknowledge_alert(client: RequestClient, number: FromPath[Number], reason: Reason = None) -> None:
     """Acknowledge an alert."""
-    if not await client.acknowledge(_number(number)):
+    if not await client.acknowledge(row_number(number)):
         raise HttpRefusal(404, f"alert {number}: expected an open one, found none such; look at the alerts")
     await client.give_reason("acknowledge", number, reason)
 
@@ -127,58 +101,5 @@ async def unsilence_alerts(
 @get("/alerts/{number:int}/receipts", permission=Permission.READ_ALL)
 async def list_receipts(client: RequestClient, number: FromPath[Number]) -> list[ReceiptResource]:
     """List what each sink has taken of an alert, and why it refused last."""
-    found = await client.unscoped.alert_sinks.receipts(_number(number))
+    found = await client.unscoped.alert_sinks.receipts(row_number(number))
     return [resource(ReceiptResource, receipt) for receipt in found]
-
-
-@get("/audit", permission=Permission.READ_ALL)
-async def list_audit(client: RequestClient, limit: ListLimit = LIMIT) -> list[AuditResource]:
-    """List the audit of all tasks, newest first."""
-    return [resource(AuditResource, act) for act in await client.all_audits(limit)]
-
-
-@get("/dead-letters", permission=Permission.READ_ALL)
-async def list_letters(client: RequestClient, limit: ListLimit = LIMIT) -> list[DeadLetterResource]:
-    """List messages that could not be processed, newest first."""
-    return [_letter(client, letter) for letter in await client.dead_letters(limit)]
-
-
-@post("/dead-letters/put-back", permission=Permission.OPERATE, status_code=200)
-async def put_back_letters(
-    client: RequestClient, data: Annotated[LettersRequest, Body()], reason: Reason = None
-) -> LettersResult:
-    """Put dead letters back into their queues, as new messages."""
-    found = LettersResult(await client.unscoped.put_back(*_numbers(data)))
-    await client.give_reason("put_back", ", ".join(map(str, found.numbers)), reason)
-    return found
-
-
-@post("/dead-letters/discard", permission=Permission.ADMINISTER, status_code=200)
-async def discard_letters(
-    client: RequestClient, data: Annotated[LettersRequest, Body()], reason: Reason = None
-) -> LettersResult:
-    """Delete dead letters for good."""
-    found = LettersResult(await client.unscoped.discard(*_numbers(data)))
-    await client.give_reason("discard", ", ".join(map(str, found.numbers)), reason)
-    return found
-
-
-def _numbers(data: LettersRequest) -> list[int]:
-    return [_number(number, "numbers") for number in data.numbers]
-
-
-def _number(number: int, field: str = "number") -> int:
-    """The number of an alert or a dead letter. Raises HttpRefusal (422) for one that no row can have."""
-    if not 1 <= number < NUMBERS:
-        raise HttpRefusal(422, f"{field}: expected 1 to {NUMBERS - 1:,}, found {str(number)[:30]}", field=field)
-    return number
-
-
-def _letter(client: ScopedClient, letter: DeadLetter) -> DeadLetterResource:
-    shown = client.principal.payloads
-    return resource(
-        DeadLetterResource,
-        letter,
-        body=redacted_text(letter.body).decode(errors="backslashreplace") if shown else None,
-        reason=letter.reason if shown else None,
-    )

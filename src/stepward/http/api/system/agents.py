@@ -1,4 +1,4 @@
-"""``/api/v1/agents``, ``instances`` and the principal itself."""
+"""``/api/v1/agents``: the state of each Agent, which is suspended and resumed here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from stepward.client import Client
 from stepward.client.agent_status import AgentState
 from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
-from stepward.http.api.resources import AgentResource, AgentStatsResource, InstanceResource, resource
-from stepward.http.dependencies import RequestClient, RequestPrincipal
+from stepward.http.api.resources import AgentResource, AgentStatsResource, resource
+from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 
 
@@ -21,28 +21,6 @@ class SuspendRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The reason for a suspension."""
 
     note: str | None = None
-
-
-class PrincipalResource(Struct, frozen=True, kw_only=True):
-    """The principal that sends the request."""
-
-    name: str
-    role: str
-    payloads: bool
-    workflows: list[str]
-    labels: dict[str, str]
-
-
-@get("/me", permission=Permission.SIGNED_IN)
-async def show_principal(principal: RequestPrincipal) -> PrincipalResource:
-    """Show the principal that sends the request, and its permissions."""
-    return PrincipalResource(
-        name=principal.name,
-        role=principal.role,
-        payloads=principal.payloads,
-        workflows=list(principal.scope.workflows),
-        labels=dict(principal.scope.labels),
-    )
 
 
 @get("/agents", permission=Permission.READ_ALL)
@@ -70,20 +48,6 @@ async def resume_agent(client: RequestClient, name: FromPath[str], reason: Reaso
     if not await client.unscoped.resume_agent(name):
         raise HttpRefusal(409, f"Agent {name}: expected a suspended one, found {await _found(client.unscoped, name)}")
     await client.give_reason("resume_agent", name, reason)
-
-
-@get("/instances", permission=Permission.READ_ALL)
-async def list_instances(client: RequestClient) -> list[InstanceResource]:
-    """List the live actors, and those that died within the last hour."""
-    return [resource(InstanceResource, instance) for instance in await client.unscoped.instances()]
-
-
-@post("/instances/{instance:str}/drain", permission=Permission.OPERATE, status_code=204)
-async def drain_instance(client: RequestClient, instance: FromPath[str], reason: Reason = None) -> None:
-    """Have the process of an instance end in good order: it finishes what runs and gives its tasks back."""
-    if not await client.unscoped.drain_instance(instance):
-        raise HttpRefusal(409, f"instance {instance[:100]}: expected one that does not drain, found it asked already")
-    await client.give_reason("drain", instance, reason)
 
 
 async def _found(client: Client, name: str) -> Any:
