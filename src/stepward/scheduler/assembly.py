@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stepward.runtime.threads import Threads
+from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
-from stepward.scheduler.admission.windows import LOCAL, TRANSACTIONS, Windows
+from stepward.scheduler.admission.windows import LOCAL, LOCAL_ROOM, TRANSACTIONS, Windows
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Conclusions, Listeners
 from stepward.scheduler.context import SchedulerContext

@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from stepward.model.agents import AgentHealth
 from stepward.model.limits.flow_limit import FlowLimit
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.rooms import LOCAL_ROOM, Rooms
-from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.admission.windows import LOCAL_ROOM, Windows
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps

@@ -7,7 +7,7 @@ import contextlib
 import threading
 
 from stepward import current_step, step, workflow
-from stepward.scheduler.admission.rooms import LOCAL_ROOM
+from stepward.scheduler.admission.windows import LOCAL_ROOM
 from tests.scheduler.world import World
 
 

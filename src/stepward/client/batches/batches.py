@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from stepward.client.batches.orders import BatchClient, checked_rate, order_of, preview_of, start_order
+from stepward.client.batches.new_batch import BatchClient, checked_rate, order_of, preview_of, start_order
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import validation

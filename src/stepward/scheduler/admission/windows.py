@@ -12,6 +12,8 @@ from stepward.scheduler.admission.fair_share import Room
 LOCAL, TRANSACTIONS = "(local)", "(transactions)"
 """The pseudo-Agents whose windows bound plain local steps and transactional ones."""
 NO_AGENTS = frozenset({LOCAL, TRANSACTIONS})
+LOCAL_ROOM = Room(64)
+"""For plain local steps; the store says how many transactional ones go on beside them."""
 STARVED_AFTER = 30.0
 """Seconds without any window for an Agent that steps wait for, before an alert is raised."""
 LONGEST_LOOK = 10.0

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.client import Batches, BatchPreview, ClientSession
-from stepward.client.batches.orders import order_of, preview_of, start_order
+from stepward.client.batches.new_batch import order_of, preview_of, start_order
 from stepward.client.batches.preview import BatchOrder
 from stepward.errors import BatchNotFound
 from stepward.http.access.access_audit import AccessAudit

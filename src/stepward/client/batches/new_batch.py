@@ -1,4 +1,4 @@
-"""Orders of batches: checked, previewed and started; the client and the HTTP API share them."""
+"""A batch that is to be started: checked, previewed and started; the client and the HTTP API share it."""
 
 from __future__ import annotations
 

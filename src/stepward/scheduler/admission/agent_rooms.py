@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from stepward.scheduler.admission.fair_share import Room
-from stepward.scheduler.admission.windows import LOCAL, NO_AGENTS, Windows
+from stepward.scheduler.admission.windows import LOCAL, LOCAL_ROOM, NO_AGENTS, Windows
 
-LOCAL_ROOM = Room(64)
-"""For plain local steps; the store says how many transactional ones go on beside them."""
 UNREACHED = Room(0, is_barred=True)
 """Of an Agent to which no request gets through: what started for it would wait, and run out of time."""
 
