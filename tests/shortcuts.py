@@ -11,9 +11,9 @@ from unittest.mock import patch
 
 from stepward.clock import Environment
 from stepward.settings import settings
-from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.schema import migration, store_file
 from stepward.store.sqlite.store import SqliteStore
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"
@@ -60,9 +60,9 @@ def copy_for(*, by_migrations: bool) -> None:
 async def _migrate(app: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         database = Database(f"{folder}/new.db", Environment(), 5.0, "off")
-        schema.prepare_file(database.path)
+        store_file.prepare_file(database.path)
         await database.open()
-        while await database.write(schema.migrate, app, database.path):
+        while await database.write(migration.migrate, app, database.path):
             pass
         database.close()
         _migrated[app] = Path(database.path).read_bytes()
@@ -70,4 +70,4 @@ async def _migrate(app: str) -> bytes:
 
 
 def _owners(path: str, flags: int) -> int:
-    return os.open(path, flags, schema.FILE_MODE)
+    return os.open(path, flags, store_file.FILE_MODE)

@@ -10,7 +10,7 @@ import pytest
 
 from stepward.model.agents import Report
 from stepward.model.records import Role
-from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.schema.migration import migrations
 
 from .conftest import SHOP, Stepward, one_line
 from .stores import URL, as_json, instance, opened, register

@@ -11,7 +11,7 @@ import pytest
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
-from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.schema.migration import migrations
 from tests.store.listing import listed
 from tests.store.places import environment, execute, opened, sqlite
 

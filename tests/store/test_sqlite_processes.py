@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.schema.migration import migrations
 from tests.store.listing import listed
 from tests.store.places import execute, opened
 

@@ -18,7 +18,7 @@ from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.store.contract import Change
 from stepward.store.rules.audit.audit_chain import FIRST_HASH, linked
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
-from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.schema.migration import migrations
 from tests.store.conformance.world import World
 from tests.store.conformance.world import scheduler as registered
 from tests.store.places import execute, opened, sqlite

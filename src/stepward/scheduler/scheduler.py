@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from stepward.model.agents import AgentHealth
 from stepward.model.limits.flow_limit import FlowLimit
+from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import LOCAL_ROOM, Windows
 from stepward.scheduler.context import SchedulerContext

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from stepward import TaskUndone
-from stepward.store.sqlite.engine.schema import migrations
+from stepward.store.sqlite.schema.migration import migrations
 from tests.scheduler.world import World
 from tests.store.migrated import shop
 from tests.store.places import execute

@@ -18,8 +18,8 @@ from stepward.store.search.dialect import SqlValues
 from stepward.store.search.fields import SearchField
 from stepward.store.search.parser import parsed
 from stepward.store.search.statements import SearchScope, sample, source_search
-from stepward.store.sqlite.engine.schema import migrations
 from stepward.store.sqlite.engine.search_dialect import DIALECT
+from stepward.store.sqlite.schema.migration import migrations
 from tests.store.search.filters import FILTERS, Filter
 
 NOW = 1_700_000_000.0

@@ -7,7 +7,6 @@ from functools import partial
 from stepward.clock import Environment
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.sqlite.client import SqliteClient
-from stepward.store.sqlite.engine import schema
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
@@ -17,6 +16,7 @@ from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
 from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
+from stepward.store.sqlite.schema import migration, store_file
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.parts.host import HostVerbs
 from stepward.store.verbs.parts.operators import OperatorVerbs
@@ -58,13 +58,13 @@ class SqliteStore:
 
     async def open(self) -> None:
         """Any number of processes may open a new or an older file at once."""
-        schema.prepare_file(self._database.path)
+        store_file.prepare_file(self._database.path)
         await self._database.open()
         try:
             # A process that only reads waits for no writer.
             if await self._database.snapshot(self._is_ready):
                 return
-            while await self._database.write(schema.migrate, self._app, self._database.path):
+            while await self._database.write(migration.migrate, self._app, self._database.path):
                 pass
             await self._database.write(self._clock.load)
         except BaseException:
@@ -80,7 +80,7 @@ class SqliteStore:
         return self._database.statements
 
     def _is_ready(self, connection: Connection) -> bool:
-        return schema.is_current(connection, self._app, self._database.path) and self._clock.recall(connection)
+        return migration.is_current(connection, self._app, self._database.path) and self._clock.recall(connection)
 
     def _engine(self) -> VerbEngine:
         """Processes on a file send each other no word."""

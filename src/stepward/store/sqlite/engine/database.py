@@ -15,8 +15,8 @@ from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection, is_memory
 from stepward.store.sqlite.engine.error_translation import BUSY, DATA, translated
 from stepward.store.sqlite.engine.reader import BesideReader
-from stepward.store.sqlite.engine.schema import check_owner, use_log
 from stepward.store.sqlite.engine.writer_queue import writer_lock
+from stepward.store.sqlite.schema.migration import check_owner, use_log
 from stepward.store.store_errors import closed, commit_unknown, refused
 from stepward.store.verbs.connection import P, T
 

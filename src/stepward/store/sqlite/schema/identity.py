@@ -11,7 +11,7 @@ from stepward.store.contract import Identity
 from stepward.store.schema_versions import check_version
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.error_translation import translated
-from stepward.store.sqlite.engine.schema import APPLICATION_ID, FIND_ANY, FIND_META, READ_META, migrations, script
+from stepward.store.sqlite.schema.migration import APPLICATION_ID, FIND_ANY, FIND_META, READ_META, migrations, script
 
 BUSY_MILLISECONDS = 5_000
 
