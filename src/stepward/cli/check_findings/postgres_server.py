@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.durations import text
 from stepward.model.records import Instance
 from stepward.settings import Settings

@@ -15,7 +15,7 @@ from stepward.cli.exit_codes import FAILED, Silent
 from stepward.cli.input.operator_store import json_option, operator_client
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import print_json
-from stepward.cli.output.screen import screen
+from stepward.cli.output.terminal import screen
 from stepward.encryption import codec_of
 from stepward.errors import Refused
 from stepward.replaying.histories import archived, stored

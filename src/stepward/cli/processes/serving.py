@@ -5,25 +5,25 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 from stepward import durations
 from stepward.app import App
-from stepward.cli.exit_codes import DONE, FAILED
-from stepward.cli.output.screen import screen
+from stepward.cli.output.terminal import screen
 from stepward.cli.output.text_width import cut
-from stepward.cli.processes.exit import bound_end, bounded_stop, last_words
+from stepward.cli.processes.event_loop import run_to_end
+from stepward.cli.processes.exit import bounded_stop, last_words
 from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
 from stepward.cli.processes.signals import ProcessSignals
 from stepward.host import tune_process
 from stepward.running import Running
-from stepward.runtime.interrupts import pass_interrupt, write_at_once
+from stepward.runtime.interrupts import write_at_once
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.views.printable import clean
@@ -47,53 +47,14 @@ def serve(app: App, actors: Actors) -> None:
     """Run these actors of the application until a signal; their events are logged to stderr."""
     log_to_stderr(app.settings)
     tune_process()
-    _run(_serve(app, actors))
+    run_to_end(_serve(app, actors))
 
 
 def serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     """The same as a child of a group, which reports on stdout about this process."""
     log_to_stderr(app.settings, process=tether.number)
     tune_process()
-    _run(_serve_tethered(app, actors, tether))
-
-
-def _run(serving: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; code that keeps the event loop from closing does not delay the process."""
-    lifts: list[Callable[[], None]] = []
-
-    async def bounded() -> None:
-        code = FAILED
-        try:
-            await serving
-            code = DONE
-        finally:
-            lifts.append(bound_end(code))
-
-    try:
-        with asyncio.Runner() as runner:
-            _run_on(runner.get_loop(), bounded())
-    finally:
-        # From here on the caller decides: a command bounds its own end, a test goes on.
-        for lift in lifts:
-            lift()
-
-
-def _run_on(loop: asyncio.AbstractEventLoop, serving: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, although application code may stop the loop.
-
-    asyncio lets ``SystemExit`` and ``KeyboardInterrupt`` of a callback, or of another task, out of the loop.
-    """
-    task = loop.create_task(serving)
-    while True:
-        try:
-            return loop.run_until_complete(task)
-        except (KeyboardInterrupt, SystemExit, RuntimeError) as error:
-            if task.done():
-                raise
-            pass_interrupt(error)
-            loop.call_exception_handler(
-                {"message": "code of the application stopped the event loop", "exception": error}
-            )
+    run_to_end(_serve_tethered(app, actors, tether))
 
 
 def patience(settings: Settings) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stepward.cli.output.json_output import plain
-from stepward.cli.output.screen import print_table, state_cell, style_of
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, state_cell, style_of
 from stepward.client.task_status import StepRecord
 from stepward.model.pipeline_plan import Plan, PlannedStage
 from stepward.model.states import StepState

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from stepward.cli.input.operator_store import command_line
-from stepward.cli.output.screen import state_cell
+from stepward.cli.output.terminal import state_cell
 from stepward.model.records import Task
 from stepward.views.printable import clean
 

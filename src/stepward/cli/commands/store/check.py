@@ -16,8 +16,8 @@ from stepward.cli.exit_codes import DONE, FAILED, Silent, code_of
 from stepward.cli.input.operator_store import json_option, operator_client, settings_for, store_option
 from stepward.cli.input.targets import load_app
 from stepward.cli.output.json_output import plain, print_json
-from stepward.cli.output.screen import print_table, screen
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, screen
 from stepward.client import session_of
 from stepward.client.agent_status import APART_SECONDS, is_apart, is_late
 from stepward.errors import StoreError

@@ -8,8 +8,8 @@ from stepward.cli.exit_codes import FAILED, Silent, complain
 from stepward.cli.input.arguments import instant_or_duration
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
 from stepward.model.alerts.alert_routing import ReportedSink

@@ -8,8 +8,8 @@ from msgspec.structs import asdict
 from stepward.cli.input.arguments import label
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import print_json
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.client.submitting import validation
 from stepward.durations import seconds

@@ -9,8 +9,8 @@ import click
 from stepward.cli.commands.system.audit_verification import verified
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
 from stepward.model.records import Audit

@@ -12,8 +12,8 @@ from stepward.cli.commands.system.alerts import GREATEST
 from stepward.cli.exit_codes import FAILED, Silent, complain
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.model.records import DeadLetter
 from stepward.payload.secret_values import redacted_text

@@ -6,8 +6,8 @@ import click
 
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, state_cell
 from stepward.client import Client, session_of
 from stepward.client.agent_status import is_apart, is_silent
 from stepward.errors import StepwardError

@@ -14,7 +14,7 @@ from stepward.app import App
 from stepward.cli.input.arguments import json_value
 from stepward.cli.input.targets import app_or_store
 from stepward.cli.output.json_output import keys, plain
-from stepward.cli.output.screen import room, screen
+from stepward.cli.output.terminal import room, screen
 from stepward.cli.output.text_width import cut
 from stepward.cli.processes.logs import hush_clients
 from stepward.client import Queues, StatusEvent

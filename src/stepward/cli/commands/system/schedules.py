@@ -10,8 +10,8 @@ from stepward.cli.input.arguments import json_value
 from stepward.cli.input.completion_words import schedule_names
 from stepward.cli.input.operator_store import json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
 from stepward.model.overlap import Overlap

@@ -11,8 +11,8 @@ import click
 from stepward.cli.input.arguments import instant_or_duration, json_value
 from stepward.cli.input.operator_store import command_line, json_option, run_with_client, store_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, state_cell
 from stepward.client import UNSET, BatchPreview, Client, session_of
 from stepward.client.batches.batches import RATE
 from stepward.errors import Refused

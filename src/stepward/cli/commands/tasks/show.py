@@ -17,7 +17,7 @@ from stepward.cli.commands.tasks.steps import STEP_COLUMNS, step_row
 from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import command_line, json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table, screen, state_cell
+from stepward.cli.output.terminal import print_table, screen, state_cell
 from stepward.cli.output.text_width import cut_middle
 from stepward.cli.task_view.failed_attempts import print_attempts, print_own_traceback
 from stepward.cli.task_view.next_actions import print_advice

@@ -7,8 +7,8 @@ import click
 from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, state_cell
 from stepward.client import Client, session_of
 from stepward.client.task_status import StepRecord
 from stepward.model.states import StepState

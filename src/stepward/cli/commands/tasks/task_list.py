@@ -9,8 +9,8 @@ import click
 from stepward.cli.input.arguments import label as read_label
 from stepward.cli.input.operator_store import json_option, with_client
 from stepward.cli.output.json_output import keys, plain, print_json
-from stepward.cli.output.screen import print_table, state_cell
 from stepward.cli.output.table import Cell, Column
+from stepward.cli.output.terminal import print_table, state_cell
 from stepward.client import Client, TaskStatus, session_of
 from stepward.model.states import TaskState
 from stepward.store.contract import TaskCount

@@ -1,4 +1,4 @@
-"""The screen: as wide as the terminal. A pipe gets no colours, text of 80 columns, and tables that are never cut."""
+"""The terminal, whose width output has. A pipe gets no colours, text of 80 columns, and tables that are never cut."""
 
 from __future__ import annotations
 
