@@ -20,7 +20,7 @@ from stepward.model.tasks.attributes import AttributeValue, encoded
 from stepward.store.contract import Change, Store, TaskSearch
 from stepward.store.search.parser import parsed
 from stepward.store.sqlite import SqliteStore
-from stepward.store.verbs.parts import search
+from stepward.store.verbs.tasks import search_and_count
 from tests.store.conformance.world import MadePlace, World, end, scheduler, step
 from tests.store.postgres.server import Servers
 from tests.store.postgres.worlds import SchemaPlace
@@ -122,9 +122,9 @@ def test_a_filter_finds_what_it_means_in_order(
     filled: Filled, wanted: Filter, newest_first: bool, limit: int, bounds: tuple[int, int]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "CANDIDATES", bounds[0])
-        patch.setattr(search, "LOOKS", 10)
-        patch.setattr(search, "SMALL", bounds[1])
+        patch.setattr(search_and_count, "CANDIDATES", bounds[0])
+        patch.setattr(search_and_count, "LOOKS", 10)
+        patch.setattr(search_and_count, "SMALL", bounds[1])
         found = filled.runner.run(_all_pages(filled.store, wanted.text, limit, newest_first=newest_first))
     expected = [each.task for each in filled.tasks if wanted.means(each)]
     expected.sort(key=lambda task: (task.created_at, task.uid), reverse=newest_first)
@@ -147,8 +147,8 @@ async def _all_pages(store: Store, text: str, limit: int, *, newest_first: bool)
 @given(wanted=FILTERS, bounds=some.sampled_from([(10_000, 2_000), (7, 1)]))
 def test_a_filter_counts_what_it_means(filled: Filled, wanted: Filter, bounds: tuple[int, int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "CANDIDATES", bounds[0])
-        patch.setattr(search, "COUNT_LOOKS", 10)
-        patch.setattr(search, "SMALL", bounds[1])
+        patch.setattr(search_and_count, "CANDIDATES", bounds[0])
+        patch.setattr(search_and_count, "COUNT_LOOKS", 10)
+        patch.setattr(search_and_count, "SMALL", bounds[1])
         count = filled.runner.run(filled.store.operators.count(parsed(wanted.text, NOW)))
     assert (count.number, count.is_exact) == (sum(wanted.means(each) for each in filled.tasks), True), wanted.text

@@ -37,7 +37,7 @@ from stepward.store.verbs.parts.alert_sinks import AlertSinkVerbs
 from stepward.store.verbs.parts.batches import BatchVerbs
 from stepward.store.verbs.parts.key_uses import KeyUseVerbs
 from stepward.store.verbs.parts.limits import LimitVerbs
-from stepward.store.verbs.parts.search import counted_tasks, found_tasks
+from stepward.store.verbs.tasks.search_and_count import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 

@@ -27,7 +27,7 @@ from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.large_payloads import note_deleted
-from stepward.store.verbs.parts.search import found_tasks
+from stepward.store.verbs.tasks.search_and_count import found_tasks
 
 PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_steps": (BATCH_ROWS, BATCH_BYTES),

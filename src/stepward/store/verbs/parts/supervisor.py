@@ -42,8 +42,8 @@ from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
 from stepward.store.verbs.parts import retention
 from stepward.store.verbs.parts.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
-from stepward.store.verbs.parts.search import found_tasks
 from stepward.store.verbs.tasks import inbox
+from stepward.store.verbs.tasks.search_and_count import found_tasks
 
 P = ParamSpec("P")
 T = TypeVar("T")
