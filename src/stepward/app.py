@@ -22,13 +22,12 @@ from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
-from stepward.model.overlap import OverlapPolicy
 from stepward.mounting import mounted
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
-from stepward.schedules.nominal_times import CatchUp
+from stepward.schedules import CatchUp, OverlapPolicy
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.use_check import check_large_payloads

@@ -1,1 +1,6 @@
 """Schedules: their nominal times, and the tasks that they start."""
+
+from stepward.model.overlap import OverlapPolicy
+from stepward.schedules.nominal_times import CatchUp
+
+__all__ = ["CatchUp", "OverlapPolicy"]
