@@ -45,6 +45,8 @@ TASK = {
 }
 SHOWN = {
     "waiting_signals",
+    "forked_from",
+    "forks",
     "input",
     "output",
     "reply_to",
@@ -223,6 +225,22 @@ def test_an_update_is_asked_for_and_its_answer_printed(store: Path, stepward: St
         result = stepward(*asking)
         assert (result.exit_code, (result.stdout or result.stderr).strip().endswith(shown)) == (code, True)
     assert [entry["act"] for entry in as_json(stepward, "audit", "waiting")][:1] == ["update"]
+
+
+def test_an_ended_task_is_forked_and_both_name_each_other(store: Path, stepward: Stepward) -> None:
+    step = as_json(stepward, "steps", "good")[-1]["key"]
+    assert stepward("fork", "good", "--from", step, "--id", "again", "--undo-later").stdout == "again\n"
+    assert re.search(rf"forked from +good, from its step {re.escape(step)} on", stepward("show", "again").stdout)
+    assert re.search(rf"fork +again, from {re.escape(step)} on", stepward("show", "good").stdout)
+    assert as_json(stepward, "show", "again")["forked_from"] == {"id": "good", "step": step}
+    assert as_json(stepward, "show", "good")["forks"] == [{"id": "again", "step": step}]
+    for arguments, code, said in (
+        (("fork", "waiting", "--from", step), 1, "expected a task that has ended"),
+        (("fork", "good", "--from", "none/1"), 1, "expected a step 'none/1'"),
+        (("fork", "good", "--from", step, "--args", "5"), 2, "expected an array"),
+    ):
+        refused = stepward(*arguments)
+        assert (refused.exit_code, said in refused.stderr) == (code, True)
 
 
 def test_the_audit_names_a_task_as_operators_do(store: Path, stepward: Stepward) -> None:

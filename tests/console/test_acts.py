@@ -9,7 +9,7 @@ from stepward import App, Client, TaskHandle
 from stepward.http.access.access_rules import AccessRules
 from stepward.model.states import TaskState
 from stepward.mounting import mounted
-from tests.console.conftest import SignedIn
+from tests.console.conftest import Bank, SignedIn
 from tests.console.forms import act_form, forms_of, send
 from tests.http.conftest import caller
 
@@ -56,6 +56,23 @@ async def test_an_update_that_a_task_waits_for_is_asked_for(local: httpx.AsyncCl
     assert (answer.status_code, answer.headers["location"]) == (303, "/tasks/wait-1?done=update")
     assert "The task has accepted the update" in await page_of(local, answer.headers["location"])
     assert await task.result(timeout=30) == 5
+
+
+async def test_an_ended_task_is_forked_from_a_step(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle, the_bank: Bank
+) -> None:
+    the_bank.is_mended = True
+    page = await page_of(local)
+    form = next(
+        form for form in forms_of(page) if form.get("verb") == "fork" and form.get("step") == "payment.charge/1"
+    )
+    answer = await send(local, form)
+    path = answer.headers["location"].partition("?")[0]
+    assert answer.status_code == 303 and path != "/tasks/order-1"
+    assert await client.task(path.removeprefix("/tasks/")).result(timeout=30) == "charged secret-4711"
+    made = await page_of(local, answer.headers["location"])
+    assert "Forked from" in made and "/tasks/order-1" in made and "This is the new task" in made
+    assert path in await page_of(local)
 
 
 async def test_an_act_on_an_old_picture_is_refused_and_changes_nothing(

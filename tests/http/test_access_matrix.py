@@ -26,6 +26,7 @@ BODIES: dict[str, Any] = {
     "/api/v1/tasks/{task_id:str}/mark-done": {"step": "x/1", "result": 1},
     "/api/v1/tasks/{task_id:str}/signals": {"name": "approved"},
     "/api/v1/tasks/{task_id:str}/updates/{name:str}": {"payload": 1},
+    "/api/v1/tasks/{task_id:str}/fork": {"from_step": "pay.charge/1"},
     "/api/v1/batches/preview": {"verb": "suspend", "where": "state = 'waiting'"},
     "/api/v1/batches": {"verb": "suspend", "where": "state = 'waiting'", "preview": "x.y"},
     "/api/v1/batches/{batch_id:str}/pace": {"rate": 5},

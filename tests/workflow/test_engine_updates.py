@@ -72,6 +72,17 @@ def test_updates_that_came_before_the_wait_are_validated_in_order() -> None:
     assert list(play.signals) == [4]
 
 
+def test_a_rejected_update_is_rejected_while_a_step_runs() -> None:
+    @workflow
+    async def busy() -> list[Any]:
+        return list(await asyncio.gather(charge("o"), wait_for_update("address", type=int)))
+
+    play = Play(busy)
+    update(play, "u1", "no number")
+    assert not play.answers["u1"][0]
+    assert list(play.rows) == ["charge/1"]
+
+
 def test_an_update_of_another_name_waits() -> None:
     play = Play(parcel)
     update(play, "u1", {"street": "Mole"}, name="other")

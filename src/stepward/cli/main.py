@@ -32,6 +32,7 @@ from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.delete import delete
 from stepward.cli.commands.tasks.directives import cancel, mark_done, resubmit, resume, suspend, undo
+from stepward.cli.commands.tasks.fork import fork
 from stepward.cli.commands.tasks.history import history
 from stepward.cli.commands.tasks.show import show
 from stepward.cli.commands.tasks.steps import steps
@@ -45,7 +46,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
     "Give": (submit, post, signal, update, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
-    "Act": (resubmit, undo, cancel, suspend, resume, mark_done, batch, drain),
+    "Act": (resubmit, undo, cancel, suspend, resume, mark_done, fork, batch, drain),
     "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),
 }
 

@@ -16,6 +16,7 @@ from stepward.client.live.client_ports import HandleClient
 from stepward.client.live.live_values import UNSET, Unset, published_value, stream_values
 from stepward.client.live.updates import answered, asked, result_of
 from stepward.client.repairs import RepairPreview, preview_of
+from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.validation import Id, deadline, one_of
 from stepward.client.submitting.validation import priority as checked_priority
@@ -125,6 +126,25 @@ class TaskHandle(Generic[R]):
         by = self._deadline(complete_by)
         at = None if priority is None else checked_priority(priority)
         return await self._direct("resubmit", step=step, input=edited, deadline=by, priority=at, **words)
+
+    async def fork(
+        self,
+        from_step: str,
+        *,
+        args: Sequence[Any] | None = None,
+        version: str | None = None,
+        id: Id | None = None,
+        undo_later: bool = False,
+    ) -> TaskHandle[R]:
+        """Start a new task from the record of this ended one, which goes on from ``from_step``, and give its handle.
+
+        The steps before it are taken over with their outcomes; what they did stays this task's. ``args`` are other
+        arguments, ``version`` is another version of the workflow. With ``undo_later`` the new task first undoes what
+        this one did from that step on. Raises IllegalTransition, UnknownWorkflow, TaskConflict.
+        """
+        options = ForkOptions(step=from_step, args=args, version=version, id=id, undo_later=undo_later)
+        made = await self._client.fork(self.id, options)
+        return TaskHandle(self._client, made.id, made.uid, self._result)
 
     async def mark_done(
         self,

@@ -14,6 +14,7 @@ from stepward.client.queues.events import Readers
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
 from stepward.client.submitting import validation
+from stepward.client.submitting.forks import ForkOptions, forked
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
 from stepward.client.task_status import TaskStatus, status_of
@@ -30,7 +31,7 @@ from stepward.model.tasks.updates import refuse_update_name
 from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.store.contract import Directive, Store, TaskSearch, UpdateAct, UpdateRow
+from stepward.store.contract import Directive, Store, Submitted, TaskSearch, UpdateAct, UpdateRow
 from stepward.store.open_store import open_store
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
@@ -198,6 +199,16 @@ class ClientSession:
         found = await self.store.client.ask_update(asked)
         self.hints.hint()
         return found
+
+    async def fork(self, id: validation.Id, options: ForkOptions) -> Submitted:
+        """Start a new task from the record of an ended one."""
+        origin = await self.record(id)
+        steps, uid = await self.store.client.steps(origin.id), self.new_uid()
+        fork = await forked(self.submissions.preparation, origin, steps, options, uid=uid, now=self.store.now())
+        asked = replace(fork, actor=self.actor, reason=self._reason, expected=self._expected)
+        submitted = await self.store.client.fork(asked)
+        self.hints.hint()
+        return submitted
 
     def changes(self) -> StoreChanges:
         return StoreChanges(*self._changes)

@@ -63,6 +63,7 @@ DONE = {
     "signal": "The signal is in the task's inbox.",
     "update": "The task has accepted the update.",
     "update_asked": "The update is in the task's inbox; the task has not answered yet.",
+    "fork": "This is the new task; its page names the one that it was forked from.",
     "start": "Started: the leading Supervisor asks the tasks, oldest first.",
     "pause_batch": "Paused: no further task is asked.",
     "resume_batch": "Resumed.",

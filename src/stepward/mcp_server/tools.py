@@ -54,6 +54,7 @@ ACTS = (
     ToolChoice(operation="mark_step_done", acts=True, takes_back=True),
     ToolChoice(operation="signal_task", acts=True),
     ToolChoice(operation="update_task", acts=True),
+    ToolChoice(operation="fork_task", acts=True, takes_back=True),
     ToolChoice(operation="acknowledge_alert", acts=True),
     ToolChoice(operation="silence_alerts", acts=True, whole_store=True, reason="note"),
     ToolChoice(operation="unsilence_alerts", acts=True, whole_store=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -92,6 +92,22 @@ class SyncTaskHandle(Generic[R]):
         """
         said: dict[str, Any] = {"doubt": doubt, "later": later, "complete_by": complete_by, "priority": priority}
         return self._thread.call(self._inner.resubmit(step, input, **said))
+
+    def fork(
+        self,
+        from_step: str,
+        *,
+        args: Sequence[Any] | None = None,
+        version: str | None = None,
+        id: Id | None = None,
+        undo_later: bool = False,
+    ) -> SyncTaskHandle[R]:
+        """Start a new task from the record of this ended one, which continues at ``from_step``; its handle.
+
+        Arguments and errors are those of ``TaskHandle.fork``.
+        """
+        options: dict[str, Any] = {"args": args, "version": version, "id": id, "undo_later": undo_later}
+        return SyncTaskHandle(self._thread, self._thread.call(self._inner.fork(from_step, **options)))
 
     def mark_done(
         self,

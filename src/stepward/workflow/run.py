@@ -13,6 +13,7 @@ from stepward.model.action import Action
 from stepward.model.failures import FailureConverter
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
+from stepward.model.tasks.forks import PROVENANCE, inherited_by_forks
 from stepward.payload import NULL
 from stepward.workflow.decisions import Broken, DecisionLog, Diverged, RunEnd, StepCall
 from stepward.workflow.definition import Workflow
@@ -36,6 +37,7 @@ class Run:
     __slots__ = (
         "_max_steps",
         "_random",
+        "_seed",
         "beside",
         "ended",
         "failures",
@@ -64,7 +66,11 @@ class Run:
         self.workflow = workflow
         self.failures = failures
         self.task = task
-        kept = [step for step in steps if step.set_aside_at is None]
+        kept = [step for step in steps if step.set_aside_at is None and step.key != PROVENANCE]
+        seed, began_at = task.uid, task.created_at if task.started_at is None else task.started_at
+        if len(kept) < len(steps):
+            seed, began_at = inherited_by_forks(task, steps)
+        self._seed = f"{seed}/{task.run}"
         self.replay = RunReplay(kept) if kept else None
         """The record of the run; None for a run that has none."""
         self.replaying = bool(kept)
@@ -75,10 +81,8 @@ class Run:
         """Made with the first timer."""
         self.signals: Signals | None = None
         """Made when the first signal comes or is waited for."""
-        now = task.created_at if task.started_at is None else task.started_at
-        seed = crc32(f"{task.uid}/{task.run}".encode())
         # What the class lacks of asyncio's interface are the methods that its decorator refuses.
-        self.loop = WorkflowLoop(self, now=now, seed=seed, traces=bool(kept))  # type: ignore[abstract]
+        self.loop = WorkflowLoop(self, now=began_at, seed=crc32(self._seed.encode()), traces=bool(kept))  # type: ignore[abstract]
         self.payload_limit = payload_limit
         self._max_steps = max_steps
         self._random: random.Random | None = None
@@ -140,7 +144,7 @@ class Run:
         """The run's own source of chance, alike in every replay."""
         self.loop.check_usable()
         if self._random is None:
-            self._random = random.Random(f"{self.task.uid}/{self.task.run}")
+            self._random = random.Random(self._seed)
         return self._random
 
     def recorded(self, number: int, kind: StepKind, key: str, place: CodePlace | None) -> Step | None:

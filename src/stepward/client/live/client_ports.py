@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.validation import Id
 from stepward.client.waiting.waiting import StoreChanges
 from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState
-from stepward.store.contract import Directive, Store, UpdateRow
+from stepward.store.contract import Directive, Store, Submitted, UpdateRow
 
 
 class ValuesClient(Protocol):
@@ -60,6 +61,10 @@ class HandleClient(UpdatesClient, Protocol):
 
     async def wait_for_end(self, uid: str) -> Task:
         """The task once it has ended."""
+        ...
+
+    async def fork(self, id: str, options: ForkOptions) -> Submitted:
+        """Start a new task from the record of an ended one."""
         ...
 
     async def direct(self, id: str, directive: Directive) -> TaskState:

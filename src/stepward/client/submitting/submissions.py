@@ -48,7 +48,7 @@ class SubmissionWriter:
     ) -> None:
         self._store = store
         self._keeper = keeper
-        self._preparation = preparation
+        self.preparation = preparation
         self._hints = hints
         self._submit_locally = submit_locally
         self._uncommitted = Uncommitted()
@@ -58,8 +58,8 @@ class SubmissionWriter:
         self, workflow: Workflow[Any, Any] | str, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
     ) -> Prepared:
         """One submission that is checked."""
-        known = await self._preparation.known(workflow)
-        return Prepared(known, [self._preparation.task(known, args, kwargs, options)], self._preparation.plans)
+        known = await self.preparation.known(workflow)
+        return Prepared(known, [self.preparation.task(known, args, kwargs, options)], self.preparation.plans)
 
     async def prepared_many(
         self,
@@ -71,12 +71,12 @@ class SubmissionWriter:
         """Submissions that are checked, one for each tuple of arguments."""
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
-        known = await self._preparation.known(workflow)
-        return Prepared(known, self._preparation.tasks(known, arguments, ids, options), self._preparation.plans)
+        known = await self.preparation.known(workflow)
+        return Prepared(known, self.preparation.tasks(known, arguments, ids, options), self.preparation.plans)
 
     async def plan(self, workflow: str, version: str) -> Plan | None:
         """The plan of a pipeline; None for workflow code."""
-        return await self._preparation.plan(workflow, version)
+        return await self.preparation.plan(workflow, version)
 
     async def write(self, prepared: Prepared, transaction: object) -> list[Submitted]:
         """Write one task, within an open transaction or (None) in one of its own. Raises TaskConflict."""
@@ -183,6 +183,17 @@ class Preparation:
         found = [record for record in await self._store.workflow(name) if record.version == version]
         return _plan_of(found[0]) if found else None
 
+    async def known_version(self, name: str, version: str) -> KnownWorkflow:
+        """A version of a workflow that this program declares, or that was ever served. Raises UnknownWorkflow."""
+        declared = self._registry.workflows.get((name, version))
+        if declared is not None:
+            return declared
+        records = await self._store.workflow(name)
+        found = next((record for record in records if record.version == version), None)
+        if found is None:
+            raise validation.unknown_version(name, version, [record.version for record in records])
+        return found
+
     async def _known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
         name = validation.workflow_name(workflow)
         declared = self._registry.newest.get(name)
@@ -196,7 +207,7 @@ class Preparation:
 
     def task(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
         """The record of one submission. Raises what does not fit as Refused."""
-        (task,) = self._made(known, [options.id], [self._pack(known, args, kwargs)], options)
+        (task,) = self._made(known, [options.id], [self.pack(known, args, kwargs)], options)
         return task
 
     def tasks(
@@ -207,7 +218,7 @@ class Preparation:
         options: Options,
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
-        inputs = (self._pack(known, tuple(each), {}) for each in arguments)
+        inputs = (self.pack(known, tuple(each), {}) for each in arguments)
         return self._made(known, repeat(None) if ids is None else ids, inputs, options)
 
     def _made(
@@ -238,7 +249,7 @@ class Preparation:
             made.append(Task(uid=uid, id=uid if id is None else validation.task_id(id), input=input, **alike))
         return made
 
-    def _pack(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
+    def pack(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         if isinstance(known, Workflow):
             return validation.by_declaration(known, args, kwargs, self._limit)
         from stepward.client.submitting.registered_schemas import by_schema  # noqa: PLC0415  slow to import, and few need it

@@ -245,3 +245,11 @@ def unknown(name: str, known: Iterable[str]) -> UnknownWorkflow:
         f"workflow {name[:100]!r}: expected a registered one, found no such; "
         f"known: {', '.join(names) or 'none'}; {advice}"
     )
+
+
+def unknown_version(name: str, version: str, known: Iterable[str]) -> UnknownWorkflow:
+    """The refusal of a version of a workflow that neither this program's App nor any Scheduler has registered."""
+    return UnknownWorkflow(
+        f"workflow {name[:100]}@{version[:100]}: expected a registered version, found none such; known: "
+        f"{', '.join(sorted(set(known))) or 'none'}; start a Scheduler that serves it, or name one of these"
+    )

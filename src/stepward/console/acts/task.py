@@ -18,7 +18,9 @@ from stepward.model.console_links import task_href
 
 ANSWER_SECONDS = 5
 """Seconds for which a page waits for a task's answer to an update."""
-VERBS = frozenset({"resubmit", "mark_done", "signal", "update", "undo", "cancel", "suspend", "resume", "confirm"})
+VERBS = frozenset(
+    {"resubmit", "mark_done", "signal", "update", "undo", "cancel", "suspend", "resume", "fork", "confirm"}
+)
 
 
 @post("/tasks/{task_id:str}/act", permission=Permission.ACT)
@@ -30,10 +32,13 @@ async def task_act(request: PageRequest, client: RequestClient, console: SharedC
     if verb not in VERBS:
         raise InvalidArguments(f"verb: expected one of {', '.join(sorted(VERBS))}, found {verb[:40]!r}")
     handle = client.acting(found, reason=form.optional("reason"), expected=[form.text("version")])
+    shown = found.record.id
     try:
         with unchanged_page():
             if verb == "confirm":
                 await rule_of(client).confirm(found.record, form.text("proposal"))
+            elif verb == "fork":
+                shown = (await handle.fork(form.text("step"), undo_later=form.optional("undo_later") is not None)).id
             else:
                 await _carry_out(handle, verb, form, by=client.principal.name)
     except ActProposed:
@@ -41,7 +46,7 @@ async def task_act(request: PageRequest, client: RequestClient, console: SharedC
     except TimeoutError:
         verb = "update_asked"
     console.forget()
-    return Redirect(f"{root_of(request)}{task_href(found.record.id)}?done={verb}", status_code=303)
+    return Redirect(f"{root_of(request)}{task_href(shown)}?done={verb}", status_code=303)
 
 
 async def _carry_out(handle: TaskHandle, verb: str, form: SentForm, *, by: str) -> None:

@@ -26,10 +26,13 @@ from stepward.model.effects import child_id
 from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
+from stepward.model.tasks.forks import PROVENANCE
 from stepward.model.tasks.stopped_tasks import is_stopped
+from stepward.store.rules.directives.rewinding import is_live
 from stepward.views.actions.acts import PossibleAct, possible_acts, taken_back
 from stepward.views.actions.choices import Choice
 from stepward.views.actions.next_actions import next_actions
+from stepward.views.forks import Forks, forks_of
 from stepward.views.plan_graph import drawn
 from stepward.views.reasons.cause import Cause, cause_of
 from stepward.views.reasons.task_hindrances import Hindrance, hindrances
@@ -55,6 +58,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     actions: list[Choice]
     hindrances: list[Hindrance]
     relatives: Family
+    forks: Forks
     signals: Counter[str]
     proposals: list[Proposal]
 
@@ -66,6 +70,8 @@ class StepLine(Struct, frozen=True, kw_only=True):
     state: str
     outcome: str
     child: str | None
+    can_fork: bool
+    """Whether the ended task can be run again from this step."""
 
 
 async def read_task(scoped: ScopedClient, id: str) -> TaskView:
@@ -84,6 +90,7 @@ async def read_task(scoped: ScopedClient, id: str) -> TaskView:
         actions=await next_actions(client, record, status, rows),
         hindrances=await hindrances(client, record, rows),
         relatives=await family(client, record, rows),
+        forks=await forks_of(client, record, rows),
         signals=await _signals(client, record),
         proposals=[] if scoped.two_persons is None else await scoped.two_persons.proposals(record),
     )
@@ -125,6 +132,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "acts": [act for act in acts if act.verb not in offered],
         "hindrances": view.hindrances,
         "relatives": view.relatives,
+        "forks": view.forks,
         "signals": view.signals.most_common(5),
         "proposals": view.proposals,
         "plan": _plan(view),
@@ -143,6 +151,7 @@ def _lines(record: Task, steps: Sequence[Step], now: float) -> list[StepLine]:
             state=str(shown.state),
             outcome=outcome_of(shown, now, waits=stopped),
             child=child_id(record, step) if step.kind is StepKind.CHILD else None,
+            can_fork=record.state in TASK_ENDS and is_live(step, record.run) and step.key != PROVENANCE,
         )
         for step, shown in found
     ]

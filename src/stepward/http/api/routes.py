@@ -8,6 +8,7 @@ from stepward.http.api import batches, completions, principal
 from stepward.http.api.system import agents, alerts, audit, dead_letters, instances, limits, schedules
 from stepward.http.api.tasks import (
     diagnosis,
+    forks,
     live_values,
     proposals,
     streams,
@@ -39,6 +40,8 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     task_acts.mark_step_done,
     task_acts.signal_task,
     updates.update_task,
+    forks.fork_task,
+    forks.show_provenance,
     proposals.list_proposals,
     proposals.confirm_proposal,
     completions.complete_step,

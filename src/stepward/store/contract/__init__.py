@@ -72,6 +72,7 @@ from stepward.store.contract.values.change_rows import (
 )
 from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.directives import Directive, Doubt, Later
+from stepward.store.contract.values.forks import Fork
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.live_values import StreamRow, WrittenRow, written_rows
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
@@ -120,6 +121,7 @@ __all__ = [
     "ExternalTransaction",
     "Finish",
     "FlowCount",
+    "Fork",
     "FoundTasks",
     "Hold",
     "HostStore",

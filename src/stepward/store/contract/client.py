@@ -15,6 +15,7 @@ from stepward.store.contract.parts.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive
+from stepward.store.contract.values.forks import Fork
 from stepward.store.contract.values.updates import UpdateAct, UpdateRow
 
 
@@ -109,6 +110,11 @@ class ClientStore(CompletionStore, LiveValueStore, Protocol):
 
         It is audited only with an ``actor``, because entries of the audit are serialised over all tasks.
         """
+        ...
+
+    async def fork(self, fork: Fork) -> Submitted:
+        """Inserts a task with a record. Raises TaskChanged if its origin is not as it was read, TaskConflict if its id
+        is that of another task."""
         ...
 
     async def ask_update(self, asked: UpdateAct) -> UpdateRow:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import TypeVar
 
 from msgspec.structs import replace
 
+from stepward.errors import Refused
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.payload.sealed import why_unopened
 from stepward.store.contract import (
     ClientStore,
     Completion,
     Directive,
     ExternalTransaction,
+    Fork,
     LiveValue,
     Refusal,
     StreamValue,
@@ -28,6 +32,8 @@ from stepward.store.contract import (
 )
 from stepward.store.large_payloads.changes import put_row
 from stepward.store.large_payloads.histories import fetch_task
+
+Row = TypeVar("Row", Task, Step)
 
 
 class LargePayloadClient:
@@ -115,6 +121,13 @@ class LargePayloadClient:
     async def streams(self, task: str) -> dict[str, int]:
         return await self._inner.streams(task)
 
+    async def fork(self, fork: Fork) -> Submitted:
+        """As ``ClientStore.fork``; the new task has objects of its own, as those of its origin end with that."""
+        owner, task = fork.origin.uid, fork.task
+        steps = [await self._moved(owner, task.uid, step, ("input", "output", "error")) for step in fork.steps]
+        moved = replace(fork, task=await self._moved(owner, task.uid, task, ("input",)), steps=steps)
+        return await self._inner.fork(moved)
+
     async def ask_update(self, asked: UpdateAct) -> UpdateRow:
         """As ``ClientStore.ask_update``."""
         if self._keeper.is_large(asked.body):
@@ -135,6 +148,18 @@ class LargePayloadClient:
 
     def external(self, connection: object) -> ExternalTransaction:
         return self._inner.external(connection)
+
+    async def _moved(self, owner: str, other: str, row: Row, names: Sequence[str]) -> Row:
+        """The row with objects of another owner in place of those of ``owner``. Raises Refused for one that is gone."""
+        moved: dict[str, bytes] = {}
+        for name in names:
+            data = getattr(row, name)
+            if data is not None:
+                found = await self._keeper.fetch(owner, data)
+                if (why := why_unopened(found)) is not None:
+                    raise Refused(f"fork: expected every payload of the record, found that {why}; fork from before it")
+                moved[name] = await self._keeper.put(other, found, keeps_fields=name == "error")
+        return replace(row, **moved)
 
     async def _owner(self, id: str) -> str:
         task = await self._inner.task(id)

@@ -23,7 +23,7 @@ class PayloadForm(Enum):
     """An error object; searches read its type, and alerts of code that does not fit its place."""
     DETAILS = ("agent", "workflow", "version", "queue")
     """The details of an alert, by which an open one is found again."""
-    ACT = ("doubt", "later", "signal", "update", "generation", "set_aside", "priority", "batch")
+    ACT = ("doubt", "later", "signal", "update", "fork", "origin", "generation", "set_aside", "priority", "batch")
     """The details of an act; those whose fields are all of ``PLAIN_FIELDS`` are not sealed."""
     TEXT = None
     """A text, in a column of texts."""
@@ -55,12 +55,26 @@ PLAIN_FIELDS = frozenset(
         "expires_at",
         "failure_count",
         "filter",
+        "fork",
         "generation",
         "hangs",
     }
-    | {"hash", "id", "instance", "labels", "later", "list", "matched", "method", "name", "note", "omitted_before"}
+    | {
+        "hash",
+        "id",
+        "instance",
+        "labels",
+        "later",
+        "list",
+        "matched",
+        "method",
+        "name",
+        "note",
+        "omitted_before",
+        "origin",
+    }
     | {"parameters", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run", "schedule"}
-    | {"set_aside", "signal", "tasks", "through", "update", "verb", "workflows"}
+    | {"set_aside", "signal", "tasks", "through", "undo_first", "update", "verb", "workflows"}
 )
 """Fields of the details of acts that quote no payload: the edited input of a repair and its result are others."""
 

@@ -29,6 +29,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.payload.secret_values import redacted_text
 from stepward.views.actions.next_actions import next_actions
+from stepward.views.forks import Forks, forks_of
 from stepward.views.printable import clean
 from stepward.views.reasons.task_hindrances import Hindrance, hindrances
 from stepward.views.relatives import family
@@ -38,7 +39,7 @@ from stepward.views.times import full, took
 MOST_NAMES = 5
 ALERTS = 1_000
 OF_RECORD = ("input", "output", "reply_to", "events")
-MORE = ("steps_total", *OF_RECORD, "plan", "waiting_signals", "steps", "open_alerts")
+MORE = ("steps_total", *OF_RECORD, "plan", "waiting_signals", "forked_from", "forks", "steps", "open_alerts")
 LABEL = 11
 BESIDE_TITLE = 6
 LONGEST_VALUE = 2_000
@@ -64,7 +65,11 @@ async def show(client: Client, id: str, as_json: bool) -> None:
     alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
     signals = await _signals(client, record)
     if as_json:
+        rows = await session_of(client).store.client.steps(id)
+        forks = await forks_of(client, record, rows)
         more = {
+            "forked_from": plain(forks.origin) if forks.origin else None,
+            "forks": [plain(each) for each in forks.forks],
             "waiting_signals": dict(signals),
             "steps": [plain(step) for step in steps],
             "open_alerts": [plain(alert) for alert in alerts],
@@ -79,6 +84,7 @@ async def show(client: Client, id: str, as_json: bool) -> None:
         _lines(record, status, relatives.parent, now, attempts)
         + [_hindrance(each) for each in await hindrances(client, record, rows)]
         + _waiting(signals)
+        + _forks(await forks_of(client, record, rows))
     )
     console.print(_header(lines, status, console.width))
     print_children(console, relatives.children)
@@ -112,6 +118,13 @@ def _waiting(signals: Counter[str]) -> ShownLines:
     shown = ", ".join(f"{name} × {count:,}" for name, count in signals.most_common(MOST_NAMES))
     more = "" if len(signals) <= MOST_NAMES else f", and {len(signals) - MOST_NAMES} other names"
     return [("signals", f"came and not taken yet: {shown}{more}")] if signals else []
+
+
+def _forks(found: Forks) -> ShownLines:
+    origin = (
+        [] if found.origin is None else [("forked from", f"{found.origin.id}, from its step {found.origin.step} on")]
+    )
+    return [*origin, *(("fork", f"{each.id}, from {each.step} on") for each in found.forks)]
 
 
 def _fields(record: Task, status: TaskStatus) -> dict[str, Any]:

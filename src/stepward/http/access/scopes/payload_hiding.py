@@ -14,7 +14,21 @@ from stepward.payload import readable
 
 SHOWN_OF_ERRORS = frozenset({"type", "step", "maybe_done", "in_doubt", "attempt", "expired"})
 """Fields of an error that hold no payload; its message, data and traceback may quote one."""
-SHOWN_OF_ACTS = frozenset({"doubt", "later", "signal", "update", "generation", "set_aside", "batch", "priority"})
+SHOWN_OF_ACTS = frozenset(
+    {
+        "doubt",
+        "later",
+        "signal",
+        "update",
+        "fork",
+        "origin",
+        "undo_first",
+        "generation",
+        "set_aside",
+        "batch",
+        "priority",
+    }
+)
 """Fields of an act's details that hold no payload; edited inputs, results and notes may."""
 EMPTY = b"{}"
 

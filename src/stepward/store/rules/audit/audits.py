@@ -21,6 +21,7 @@ from stepward.store.contract import (
     Batch,
     BatchParameters,
     Directive,
+    Fork,
     Post,
 )
 from stepward.store.rules.supervision import ACTOR
@@ -65,6 +66,18 @@ def directive_audit(
         after=after,
         details=msgspec.json.encode(details),
     )
+
+
+def fork_audits(fork: Fork) -> list[Audit]:
+    """An operator forked a task: an entry of the origin, and one of the new task."""
+    origin, task, more = fork.origin, fork.task, _reason(fork.reason)
+    undone = {"undo_first": [step.key for step in fork.released]} if fork.released else {}
+    said = {"fork": task.id} | undone | more, {"origin": origin.id} | more
+    first, second = (msgspec.json.encode(details) for details in said)
+    return [
+        Audit(actor=fork.actor, act="fork", task=origin.uid, step=fork.step, before=origin.state, details=first),
+        Audit(actor=fork.actor, act="fork", task=task.uid, step=fork.step, after=task.state, details=second),
+    ]
 
 
 def _reason(reason: str | None) -> dict[str, str]:

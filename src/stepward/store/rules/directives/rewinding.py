@@ -33,7 +33,7 @@ def later_steps(task: Task, steps: Iterable[Step], step: Step) -> list[Step]:
     if not is_replayed(task, step):
         return []
     live = replayed(steps, step)
-    asked = _asked(live, step)
+    asked = asked_before(live, step)
     return [
         s
         for s in live
@@ -68,8 +68,12 @@ def is_replayed(task: Task, step: Step) -> bool:
 def replayed(steps: Iterable[Step], step: Step) -> list[Step]:
     """The steps of its run that a replay meets; what is planned, or was done by hand before it was asked for, has no
     input."""
-    live = (s for s in steps if s.run == step.run and s.set_aside_at is None)
-    return [s for s in live if s.kind is not StepKind.UNDO and s.input]
+    return [s for s in steps if is_live(s, step.run)]
+
+
+def is_live(step: Step, run: int) -> bool:
+    """Whether a replay of that run meets the step."""
+    return step.run == run and step.set_aside_at is None and step.kind is not StepKind.UNDO and bool(step.input)
 
 
 def is_repeated_with_it(task: Task, step: Step) -> bool:
@@ -84,7 +88,7 @@ def was_told_later(step: Step, than: Step) -> bool:
     return step.run == than.run and step.set_aside_at is None and (step.ordinal or 0) > (than.ordinal or 0)
 
 
-def _asked(live: list[Step], step: Step) -> int:
+def asked_before(live: list[Step], step: Step) -> int:
     """How much had been asked for when the step's outcome was delivered; older rows tell it by their instants."""
     if step.asked is not None:
         return step.asked

@@ -13,6 +13,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store import rows
 from stepward.store.contract import (
     Directive,
+    Fork,
     Post,
     Submitted,
     Tally,
@@ -27,7 +28,7 @@ from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.parts.completions import CompletionVerbs
-from stepward.store.verbs.tasks import directives, inbox, new_tasks, updates
+from stepward.store.verbs.tasks import directives, forks, inbox, new_tasks, updates
 
 
 class SignalAct(NamedTuple):
@@ -102,6 +103,11 @@ class ClientVerbs(CompletionVerbs):
     async def streams(self, task: str) -> dict[str, int]:
         return dict(map(tuple, await self._transactions.read(ask.rows, "client.streams", task, MOST_VALUES)))
 
+    async def fork(self, fork: Fork) -> Submitted:
+        submitted = await self._transactions.write(_fork, fork, self._clock.now())
+        self._ring()
+        return submitted
+
     async def ask_update(self, asked: UpdateAct) -> UpdateRow:
         found = await self._transactions.write(_ask_update, asked, self._clock.now())
         self._ring()
@@ -136,6 +142,12 @@ async def _check_version(connection: VerbConnection, task: Task, expected: Seque
     if expected:
         (tally,) = await connection.rows("client.tallies", [task.uid], [])
         refusals.check_version(task, rows.tally(tally), expected)
+
+
+async def _fork(connection: VerbConnection, asked: Fork, now: float) -> Submitted:
+    origin = await _locked(connection, asked.origin.id)
+    await _check_version(connection, origin, asked.expected)
+    return await forks.fork(connection, origin, asked, now)
 
 
 async def _ask_update(connection: VerbConnection, asked: UpdateAct, now: float) -> UpdateRow:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import astuple
 
 from stepward.model.pipeline_plan import NO_PLANS, Plans, from_json, planned_steps
-from stepward.model.records import Task
+from stepward.model.records import Step, Task
 from stepward.payload.references import same_payload
 from stepward.store.contract import Submitted
 from stepward.store.verbs.connection import VerbConnection, VerbRow
@@ -18,6 +18,19 @@ from stepward.store.verbs.tasks import status_events
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> list[Submitted]:
     """Submits tasks of one workflow with its plan; returns the result for each."""
     return await submit(connection, tasks, await _plans(connection, workflow, version))
+
+
+async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Step]) -> Submitted:
+    """Submits a task that has a record already, with the stages of its workflow's plan that it has not."""
+    (submitted,) = await submit(connection, [task], NO_PLANS)
+    if submitted.created:
+        plans = await _plans(connection, task.workflow, task.version)
+        known = {step.key for step in steps}
+        planned = planned_steps(task, plans.get((task.workflow, task.version), ()))
+        rest = [astuple(step) for step in planned if step.key not in known]
+        await connection.change_each("turn.insert_planned", rest)
+        await connection.change_each("turn.insert_step", [astuple(step) for step in steps])
+    return submitted
 
 
 async def _plans(connection: VerbConnection, workflow: str, version: str) -> Plans:
