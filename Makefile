@@ -27,7 +27,7 @@ WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
 .PHONY: help demo shop test faults programs docs pictures bench check style types simulate style-and-simulation shrink torture limits \
-	mutants lock release audit clean
+	mutants lock release record audit clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -108,6 +108,9 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 
 release: .venv/ready.stamp ## build the packages of this version in dist, with bill of materials and checksums (KEY=… signs them with a key of ssh)
 	@$(RUN) -m deploy.release $(if $(KEY),$(call given,key,$(KEY)))
+
+record: .venv/ready.stamp ## write stores of this version with tasks under way, which the versions after it are tested with
+	@$(RUN) -m tests.store.migrated.record
 
 audit: requirements/runtime.txt ## look the pinned packages of the images up among known vulnerabilities
 	@$(PYTHON) -m venv --clear build/audit

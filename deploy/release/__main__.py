@@ -40,10 +40,12 @@ def release(folder: Path, key: Path | None) -> list[Path]:
     if any(folder.iterdir()):
         raise SystemExit(f"release: expected an empty folder, found files in {folder}; empty it")
     packages = built(folder)
-    metadata = ProjectMetadata(str(ROOT), PluginManager()).core
+    metadata = ProjectMetadata(str(ROOT), PluginManager())
     locks = [(ROOT / "requirements" / "runtime.txt").read_text("utf-8")]
     bill = folder / BILL
-    bill.write_text(json.dumps(bill_of_materials(metadata.name, metadata.version, locks), indent=1) + "\n", "utf-8")
+    bill.write_text(
+        json.dumps(bill_of_materials(metadata.core.name, metadata.version, locks), indent=1) + "\n", "utf-8"
+    )
     sums = folder / CHECKSUMS
     sums.write_text("".join(f"{_digest(each)}  {each.name}\n" for each in sorted([*packages, bill])), "utf-8")
     return [*packages, bill, sums, *([] if key is None else [signed(sums, key)])]

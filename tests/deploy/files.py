@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import click
 
+import stepward
 from stepward.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +14,7 @@ DEPLOY = ROOT / "deploy"
 ORDERS = ROOT / "examples/shop"
 CONTAINERFILES = [DEPLOY / "Containerfile", ORDERS / "Containerfile"]
 COMPOSE = ORDERS / "compose.yaml"
-VERSION: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+VERSION = stepward.__version__
 
 
 def misuse_of_stepward(arguments: list[str]) -> str | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
 import subprocess
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import stepward
 from deploy.release.__main__ import BILL, CHECKSUMS, NAMESPACE, built, release
 from deploy.release.bill_of_materials import pins
 from tests.programs import program
@@ -80,4 +83,44 @@ def test_two_builds_of_the_same_sources_have_the_same_bytes(tmp_path: Path) -> N
     (wheel,) = [path for name, path in first.items() if name.endswith(".whl")]
     with zipfile.ZipFile(wheel) as packed:
         tops = {name.partition("/")[0] for name in packed.namelist()}
-    assert tops == {"stepward", f"stepward-{project()['version']}.dist-info"}
+    assert tops == {"stepward", f"stepward-{stepward.__version__}.dist-info"}
+
+
+@pytest.mark.faults
+def test_twine_accepts_the_packages_and_finds_one_without_a_description(tmp_path: Path) -> None:
+    made = built(tmp_path / "dist")
+    assert twine(*made) == (0, len(made))
+    source = made[-1]
+    broken = tmp_path / source.name
+    with tarfile.open(source) as packed, tarfile.open(broken, "w:gz") as worse:
+        for member in packed:
+            data = packed.extractfile(member)
+            text = b"" if data is None else data.read()
+            if member.name.endswith("/PKG-INFO"):
+                text = text.partition(b"\n\n")[0] + b"\n\n"
+                member.size = len(text)
+            worse.addfile(member, io.BytesIO(text))
+    assert twine(broken)[0] == 1
+
+
+def twine(*packages: Path) -> tuple[int, int]:
+    """The exit code of `twine check`, and how many packages passed."""
+    tool = program(str(ROOT / "build/deploy/bin/twine"), "it by tests/install-programs")
+    command = [tool, "check", "--strict", *map(str, packages)]
+    found = subprocess.run(command, check=False, capture_output=True, text=True)
+    return found.returncode, found.stdout.count("PASSED")
+
+
+@pytest.mark.faults
+def test_the_addresses_in_a_package_are_those_of_the_repository_that_publishes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def addresses(folder: str) -> list[str]:
+        (wheel,) = [path for path in built(tmp_path / folder) if path.suffix == ".whl"]
+        with zipfile.ZipFile(wheel) as packed:
+            (name,) = [each for each in packed.namelist() if each.endswith("/METADATA")]
+            return re.findall(r"^Project-URL: (.*)$", packed.read(name).decode(), re.MULTILINE)
+
+    assert addresses("checkout") == []
+    monkeypatch.setenv("STEPWARD_REPOSITORY", "https://git.example/stepward")
+    assert "Changelog, https://git.example/stepward/blob/v0.1.0/CHANGELOG.md" in addresses("published")

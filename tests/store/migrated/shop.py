@@ -1,7 +1,7 @@
 """The application whose tasks are recorded half done in the files of SQL beside it, and end after the migration.
 
-Its code is what it was when they were recorded: a replay compares it with the records. Then, ``ship`` and ``refund``
-did not return, and the process was killed.
+Its code is what it was when they were recorded: a replay compares it with the records. Then, what is in ``STUCK`` did
+not return, and the process was killed (``record.py``).
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from stepward import Agent, Supervision, Unrecoverable, wait_for, workflow
 
 CALLS: list[str] = []
 """What operations and undos were called for."""
+STUCK: set[str] = set()
+"""Calls that do not return."""
 
 
-def _act(what: str, order: str) -> None:
+async def _act(what: str, order: str) -> None:
     CALLS.append(f"{what} {order}")
+    if CALLS[-1] in STUCK:
+        await asyncio.Event().wait()
 
 
 payments = Agent("payments")
@@ -24,18 +28,18 @@ parcels = Agent("parcels")
 
 @payments.operation(complete_by="1h")
 async def charge(order: str) -> str:
-    _act("charge", order)
+    await _act("charge", order)
     return f"charge-{order}"
 
 
 @charge.undo
 async def refund(result: str | None, order: str) -> None:
-    _act("refund", order)
+    await _act("refund", order)
 
 
 @parcels.operation(complete_by="1h")
 async def ship(order: str) -> str:
-    _act("ship", order)
+    await _act("ship", order)
     if order == "refused":
         raise Unrecoverable("no address to ship to")
     return f"parcel-{order}"

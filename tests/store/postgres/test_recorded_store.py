@@ -12,28 +12,60 @@ import pytest
 
 from stepward import App, TaskUndone
 from tests.store.migrated import shop
+from tests.store.migrated.record import record
 from tests.store.postgres.worlds import Database
 
-RECORDED = Path(__file__).parents[1] / "migrated" / "46f8f8d.postgresql.sql"
-RECORDED_AT = 1_795_663_545
-INSTANT = re.compile(r"\b17956\d{5}(\.\d+)?\b")
+RECORDED = sorted((Path(__file__).parents[1] / "migrated").glob("*.postgresql.sql"))
+RECORDED_AT = re.compile(r"killed(?: at (\d+))?")
+FIRST_AT = 1_795_663_545
+"""When the first one was recorded, which does not say so itself."""
+INSTANT = re.compile(r"\b\d{10}(\.\d+)?\b")
+LONGEST = 7 * 86_400.0
+"""Most seconds between the recording and an instant in it."""
 AGO = 120.0
 """Seconds since which the recorded processes are gone: the leases have run out, and the task that sleeps is due."""
 
 pytestmark = pytest.mark.servers
 
 
-def recorded() -> str:
+def recorded(text: str) -> str:
     """The store as if it had been left two minutes ago."""
-    later = time.time() - AGO - RECORDED_AT
-    return INSTANT.sub(lambda found: repr(float(found[0]) + later), RECORDED.read_text("utf-8"))
+    title = RECORDED_AT.search(text)
+    assert title is not None
+    at = float(title[1] or FIRST_AT)
+    later = time.time() - AGO - at
+
+    def shifted(found: re.Match[str]) -> str:
+        return repr(float(found[0]) + later) if abs(float(found[0]) - at) < LONGEST else found[0]
+
+    return INSTANT.sub(shifted, text)
 
 
-async def test_tasks_under_way_end_after_the_migration(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("file", RECORDED, ids=lambda path: path.name.partition(".postgresql")[0])
+async def test_tasks_under_way_end_after_the_migration(
+    file: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await each_task_ends(file, database, monkeypatch)
+
+
+@pytest.fixture
+def of_this_version(tmp_path: Path) -> Path:
+    """The file that this version records."""
+    return record(tmp_path, "next")[1]
+
+
+@pytest.mark.faults
+async def test_tasks_of_a_store_that_this_version_records_end(
+    of_this_version: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await each_task_ends(of_this_version, database, monkeypatch)
+
+
+async def each_task_ends(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     monkeypatch.setattr(shop, "CALLS", calls)
     connection = await asyncpg.connect(database.address)
-    await connection.execute(recorded())
+    await connection.execute(recorded(file.read_text("utf-8")))
     await connection.close()
     app = App(
         "shop",
