@@ -137,7 +137,7 @@ def test_a_number_and_a_rate_are_set_each_by_itself_and_reset_together(served: P
     assert stepward("limit", "set", name, "--concurrency", "none").stdout == f"limit {name}: 50/1s started\n"
     for wrong in ((), ("--concurrency", "many"), ("--concurrency", "-1")):
         assert stepward("limit", "set", name, *wrong).exit_code == 2
-    assert "expected (calls, per) or text like '50/s'" in one_line(stepward("limit", "set", name, "--rate", "lots"))
+    assert "expected (count, time) or text like '50/s'" in one_line(stepward("limit", "set", name, "--rate", "lots"))
     assert stepward("limit", "reset", name).stdout == f"limit {name}: as declared\n"
     assert as_json(stepward, "limit") == []
 

@@ -54,7 +54,7 @@ async def test_a_pass_does_what_is_due_in_order(bench: Bench) -> None:
     report = await bench.supervisor(FakeSink("log")).once()
     assert store.calls[:12] == [
         "lead", "due", "fence", "free", "expired_steps", "decide", "expired_tasks", "expire_task", "unserved",
-        "undelivered_alerts", "alert_receipts", "record_receipts",
+        "undelivered_alerts", "alert_silences", "alert_receipts",
     ]  # fmt: skip
     assert (report.led, report.fenced, report.freed, report.judged, report.expired_tasks) == (
         True,
