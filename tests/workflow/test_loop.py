@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from stepward.workflow.definition import workflow
@@ -41,6 +42,18 @@ async def with_event() -> list[str]:
     order.append(await charge("a"))
     event.set()
     await task
+    return order
+
+
+async def with_group_of_anyio() -> list[str]:
+    order: list[str] = []
+
+    async def one(name: str) -> None:
+        order.append(await charge(name))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(one, "a")
+        group.start_soon(one, "b")
     return order
 
 

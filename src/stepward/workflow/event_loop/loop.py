@@ -181,6 +181,9 @@ class WorkflowLoop(Counting, Caller):
         """Never: asyncio's debugging reads clocks and logs."""
         return False
 
+    def get_task_factory(self) -> None:
+        """None: there is no other way to make tasks. Task groups of anyio ask."""
+
     def is_running(self) -> bool:
         """Whether workflow code runs right now."""
         return _get_running_loop() is self
