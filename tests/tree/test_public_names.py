@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from pathlib import Path
@@ -12,9 +13,26 @@ from stepward.integrations import celery, django, fastapi, flask, starlette
 
 ROOT = Path(__file__).parents[2]
 INTEGRATIONS = (celery, django, fastapi, flask, starlette)
-PUBLIC = {*stepward.__all__, *stepward.testing.__all__, *(name for each in INTEGRATIONS for name in each.__all__)}
-"""The package itself, the kit for tests of applications, and what is for frameworks."""
+NOT_IMPORTED = ("openai_agents", "pydantic_ai")
+"""Integrations whose libraries take seconds to import."""
 DEEP = re.compile(r"^\s*from stepward\.[\w.]+ import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+
+
+def _names_of(package: str) -> list[str]:
+    """``__all__``, read from the source."""
+    source = (ROOT / "src/stepward/integrations" / package / "__init__.py").read_text()
+    assigned = next(node for node in ast.parse(source).body if isinstance(node, ast.Assign))
+    names: list[str] = ast.literal_eval(assigned.value)
+    return names
+
+
+PUBLIC = {
+    *stepward.__all__,
+    *stepward.testing.__all__,
+    *(name for each in INTEGRATIONS for name in each.__all__),
+    *(name for package in NOT_IMPORTED for name in _names_of(package)),
+}
+"""The package itself, the kit for tests of applications, and what is for frameworks."""
 
 
 def _imported_from_inside(text: str) -> set[str]:

@@ -1,1 +1,1 @@
-"""Stepward inside web frameworks, and Celery's tasks as steps; each module needs the package of its own name."""
+"""Web frameworks, Celery and agents of language models; each module needs the package of its own name."""

@@ -1,0 +1,1 @@
+"""What the integrations of language-model libraries share: tools with approval, token counts, turns, outcomes."""
