@@ -1,8 +1,12 @@
+import asyncio
 from pathlib import Path
 
 import httpx
+import pytest
 
 from stepward import App
+from stepward.http import health
+from stepward.http.client_source import ClientSource
 
 from .conftest import caller, greet
 
@@ -19,6 +23,25 @@ async def test_readiness_is_refused_while_the_store_is_away(tmp_path: Path) -> N
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         assert (await client.get("/livez")).status_code == 200
         assert (await client.get("/readyz")).status_code == 503
+
+
+async def test_readiness_asks_the_store_once_a_second_at_most(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    ask = health._answers
+
+    async def counted(source: ClientSource) -> bool:
+        nonlocal asked
+        asked += 1
+        return await ask(source)
+
+    monkeypatch.setattr(health, "_answers", counted)
+    async with caller(app.asgi()) as client:
+        answers = await asyncio.gather(*(client.get("/readyz") for _ in range(20)))
+        assert {answer.text for answer in answers} == {"ready"}
+        assert asked == 1
+        monkeypatch.setattr(health, "FRESH_SECONDS", 0.0)
+        await client.get("/readyz")
+        assert asked == 2
 
 
 async def test_a_task_and_its_steps_are_shown(app: App, local: httpx.AsyncClient) -> None:

@@ -64,6 +64,7 @@ class HttpApplication:
             "slots": StreamSlots(),
             "provider": provider,
             "scrapes": Scrapes(),
+            "checks": health.StoreChecks(),
         }
         self.litestar = _litestar(state, pages)
         describe_problems(self.litestar)
