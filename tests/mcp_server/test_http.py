@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from stepward import App, Client, TaskHandle
 from stepward.client import session_of
 from stepward.http.access.api_tokens import read_secret
+from stepward.mcp_server import http_endpoint
 from stepward.mcp_server.tools import READS
 from tests.http.conftest import approval, bearer
 from tests.http.conftest import local as local_fixture
@@ -46,6 +48,17 @@ def reached(app: App) -> Reached:
             yield assistant
 
     return connect
+
+
+async def test_the_sdk_is_imported_once_and_not_on_the_event_loop(
+    reached: Reached, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    monkeypatch.setattr(http_endpoint, "_import_server", lambda: threads.append(threading.current_thread()))
+    async with reached() as assistant:
+        await assistant.list_tools()
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()
 
 
 async def test_without_a_token_an_assistant_of_this_host_only_looks_and_sees_no_payloads(

@@ -6,6 +6,8 @@ the API behind the choke point, with the caller's own token, as over stdin and s
 
 from __future__ import annotations
 
+import asyncio
+from importlib import import_module
 from typing import Any
 
 import httpx
@@ -36,6 +38,7 @@ class McpEndpoint:
 
     def __init__(self) -> None:
         self._operations: dict[str, ApiOperation] | None = None
+        self._is_imported = False
 
     def route(self) -> HTTPRouteHandler:
         """The route of the endpoint."""
@@ -53,9 +56,13 @@ class McpEndpoint:
         return mcp_endpoint
 
     async def _answer(self, request: Request[Any, Any, Any], scope: Scope, receive: Receive, send: Send) -> None:
-        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  slow to import
+        if not self._is_imported:
+            # In a thread, as the SDK takes a second: the console's other requests are answered meanwhile.
+            await asyncio.to_thread(_import_server)
+            self._is_imported = True
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  imported above
 
-        from stepward.mcp_server.server import mcp_server, operations_of  # noqa: PLC0415  slow to import
+        from stepward.mcp_server.server import mcp_server, operations_of  # noqa: PLC0415  imported above
 
         state = request.app.state
         app = session_of(await state.source.client()).app
@@ -73,6 +80,12 @@ class McpEndpoint:
             )
             async with manager.run():
                 await manager.handle_request(scope, receive, send)  # type: ignore[arg-type]
+
+
+def _import_server() -> None:
+    """Import what answers: with the first message, because most consoles never get one."""
+    for module in ("mcp.server.streamable_http_manager", "stepward.mcp_server.server"):
+        import_module(module)
 
 
 def check_caller(principal: Principal, incoming: IncomingRequest) -> None:
