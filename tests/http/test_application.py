@@ -6,7 +6,7 @@ import pytest
 
 from stepward import App
 from stepward.http import health
-from stepward.http.client_source import ClientSource
+from stepward.http.shared_client import ClientSource
 
 from .conftest import caller, greet
 

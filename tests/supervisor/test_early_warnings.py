@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from stepward.model.overlap import Overlap
 from stepward.model.records import Instance, Role
+from stepward.model.schedule import Schedule
 from stepward.store.contract import Batch, BatchParameters, BatchVerb, Standby
 from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.supervisor import Supervisor
@@ -109,6 +111,43 @@ async def test_a_waiting_task_is_old_if_it_stays_first(bench: Bench) -> None:
     assert message.startswith(
         "workflow order@1: expected its tasks to start within 1m, found order-19 waiting for longer"
     )
+
+
+def hourly(name: str, **more: Any) -> Schedule:
+    """A schedule of each full hour."""
+    given = {"cron": "0 * * * *", "timezone": "UTC", "catch_up": "one", "priority": 5, **more}
+    return Schedule(name=name, workflow="report", version="1", input=b"[]", **given)
+
+
+async def test_a_nominal_time_that_passed_without_a_start_is_an_alert_until_starts_are_in_time(bench: Bench) -> None:
+    due = 3600.0
+    bench.store.time = due + 61 * 60.0
+    bench.store.recurring = {
+        each.name: each
+        for each in (
+            hourly("late", next_at=due),
+            hourly("dropped", next_at=due, catch_up="none"),
+            hourly("waiting", next_at=due, overlap=Overlap.BUFFER_ONE),
+            hourly("jittered", next_at=due + 3600, jitter=7200.0),
+            hourly("in time", next_at=due + 2 * 3600),
+        )
+    }
+    supervisor = bench.supervisor(warn_schedule_late="30s", **OFF)
+    await passes(bench, supervisor, 10)
+    assert sorted(open_alerts(bench)) == [
+        f"schedule {name}: expected a start within 30s of 1970-01-01 01:00:00 UTC, found none after 1h 1m; see why no "
+        "Supervisor ran, and whether the task is still needed"
+        for name in ("dropped", "late")
+    ]
+    await passes(bench, supervisor, 62)
+    assert open_alerts(bench) == []
+
+
+async def test_starts_are_not_watched_where_the_setting_says_never(bench: Bench) -> None:
+    bench.store.time = 7300.0
+    bench.store.recurring = {"late": hourly("late", next_at=3600.0)}
+    await passes(bench, bench.supervisor(warn_schedule_late="never", **OFF), 10)
+    assert open_alerts(bench) == []
 
 
 async def test_a_disk_that_is_nearly_full_is_an_alert_until_there_is_room(

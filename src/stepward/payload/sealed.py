@@ -36,6 +36,7 @@ PLAIN_ALERTS = frozenset(
         "disk_low",
         "standby_behind",
         "key_missing",
+        "schedule_late",
     }
 )
 """Kinds of alerts that quote no payload; an open one is found by its details."""

@@ -115,6 +115,8 @@ class Settings:
     """The share of a lease after which an instance that has not renewed it raises a warning."""
     warn_queue_age: float | None = _setting(5 * MINUTE, readers.duration(10, 30 * DAY, never=True), show=show_duration)
     """How old the first message of a queue, or the first task that waits for a Scheduler, may be."""
+    warn_schedule_late: float | None = _setting(MINUTE, readers.duration(1, 30 * DAY, never=True), show=show_duration)
+    """How long after its nominal time a schedule may start a task."""
     warn_disk_free: float | None = _setting(0.05, thresholds.share, show=thresholds.show_share)
     """The share of the disk of a SQLite store, or of the archive, that is to be free."""
     warn_standby_behind: int | None = _setting(

@@ -9,6 +9,7 @@ from stepward.events import AlertSink, Observers
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.early_warnings import EarlyWarnings
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.sink_report import SinkReport
@@ -30,12 +31,13 @@ def checks_of(
     observers: Observers,
     sinks: Sequence[AlertSink],
     batches: BatchRunner,
+    schedules: DueSchedules,
 ) -> tuple[Check, ...]:
     """All checks."""
     return (
         SinkReport(store, sinks),
         Standbys(store, settings, observers),
         MixedCode(store, observers),
-        EarlyWarnings(store, settings, observers, locked=lambda: batches.locked),
+        EarlyWarnings(store, settings, observers, locked=lambda: batches.locked, late_starts=schedules.late),
         StateHistory(store),
     )

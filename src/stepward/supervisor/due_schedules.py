@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from stepward.errors import DeclarationError
 from stepward.events import Observers
-from stepward.schedules.nominal_times import due_times, tasks_of
+from stepward.model.overlap import Overlap
+from stepward.model.schedule import Schedule
+from stepward.schedules.nominal_times import delay_of, due_times, tasks_of
 from stepward.store.contract import SupervisorStore
 
 MOST = 1000
 """Recurring tasks of one pass."""
+WAITS = (Overlap.BUFFER, Overlap.BUFFER_ONE)
+"""The policies under which a task starts late because the one before it was at work."""
+
+
+class LateStart(NamedTuple):
+    """A nominal time that passed without a start for longer than is allowed."""
+
+    schedule: str
+    nominal_at: float
+    late_by: float
+    """Seconds."""
 
 
 class DueSchedules:
     """Fires recurring tasks for a Supervisor."""
 
-    def __init__(self, store: SupervisorStore, observers: Observers, new_uid: Callable[[], str]) -> None:
+    def __init__(
+        self, store: SupervisorStore, observers: Observers, new_uid: Callable[[], str], *, allowed: float | None
+    ) -> None:
+        """``allowed`` is how many seconds late a start may be; None if that is no matter."""
         self._store = store
         self._observers = observers
         self._new_uid = new_uid
+        self._allowed = allowed
+        self._late: dict[str, LateStart] = {}
 
     async def fire(self, term: int) -> int:
         """Submit what is due; how many tasks."""
         fired = 0
         for schedule in await self._store.due_schedules(MOST):
             now = self._store.now()
+            self._note_late(schedule, now)
             try:
                 times, next_at = due_times(schedule, now)
             except DeclarationError as error:
@@ -38,3 +58,16 @@ class DueSchedules:
                 fired += started
                 self._observers.emit("schedule.fired", schedule=schedule.name, tasks=started)
         return fired
+
+    def late(self) -> list[LateStart]:
+        """The late starts since the last call, one for each schedule."""
+        late, self._late = list(self._late.values()), {}
+        return late
+
+    def _note_late(self, schedule: Schedule, now: float) -> None:
+        nominal_at = schedule.next_at
+        if self._allowed is None or nominal_at is None or schedule.overlap in WAITS:
+            return
+        late_by = now - nominal_at - delay_of(schedule, nominal_at)
+        if late_by > self._allowed:
+            self._late.setdefault(schedule.name, LateStart(schedule.name, nominal_at, late_by))

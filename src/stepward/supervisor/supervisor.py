@@ -60,11 +60,11 @@ class Supervisor:
         self._settings = settings
         self._observers = observers
         self._failpoint = environment.failpoint
-        self._schedules = DueSchedules(store, observers, environment.new_uid)
+        self._schedules = DueSchedules(store, observers, environment.new_uid, allowed=settings.warn_schedule_late)
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
         self._delivering: asyncio.Task[None] | None = None
-        self._checks = checks_of(store, settings, observers, sinks, self._batches)
+        self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules)
         self._retention = Retention(
             store,
             settings=settings,

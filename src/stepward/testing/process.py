@@ -28,6 +28,16 @@ LEASE = 30 * 86_400.0
 CANCEL_ROUNDS = 100
 """Cancellations after which a coroutine that swallows them is abandoned."""
 
+WARNINGS = (
+    "warn_task_at",
+    "warn_lease_at",
+    "warn_queue_age",
+    "warn_schedule_late",
+    "warn_disk_free",
+    "warn_standby_behind",
+)
+"""The settings of early warnings."""
+
 PROCESS: ContextVar[VirtualProcess | None] = ContextVar("stepward_virtual_process", default=None)
 """The process that the running code belongs to; None for the test itself."""
 
@@ -177,7 +187,7 @@ def _unhurried(settings: Settings) -> Settings:
         object.__setattr__(changed, name, LEASE)
     object.__setattr__(changed, "drain", 0.0)
     # A test that lets days pass is no operation: early warnings would be among the alerts that it compares.
-    for name in ("warn_task_at", "warn_lease_at", "warn_queue_age", "warn_disk_free", "warn_standby_behind"):
+    for name in WARNINGS:
         object.__setattr__(changed, name, None)
     return changed
 

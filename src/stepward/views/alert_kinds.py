@@ -28,6 +28,7 @@ MEANINGS = {
     "disk_low": "the disk of the store or of the archive is nearly full: make room",
     "standby_behind": "a standby does not keep up with the primary: a failover would lose or wait for that much",
     "key_missing": "a batch waits for a key of encryption that the leading Supervisor lacks",
+    "schedule_late": "a schedule started a task late, or left a time out: see why no Supervisor ran",
     "sink_test": "an operator tests a sink",
     "internal": "one task's data broke a Scheduler's own code; the others go on",
     "change_refused": "one task's data does not fit the store; the others go on",

@@ -17,7 +17,7 @@ TEST_KIND = "sink_test"
 SEVERITIES: Mapping[str, Severity] = {
     TEST_KIND: Severity.INFO,
     "mixed_code": Severity.WARNING,
-    **dict.fromkeys(("task_late", "queue_old", "lease_late", "standby_behind"), Severity.WARNING),
+    **dict.fromkeys(("task_late", "queue_old", "lease_late", "standby_behind", "schedule_late"), Severity.WARNING),
     "refused_completions": Severity.WARNING,
     "undo_failed": Severity.CRITICAL,
     "late_effect": Severity.CRITICAL,

@@ -10,6 +10,7 @@ from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import Batch, SupervisorStore
+from stepward.supervisor.due_schedules import LateStart
 from stepward.supervisor.early_warnings import disk, warning_alerts
 from stepward.supervisor.early_warnings.queue_ages import QueueAges
 
@@ -40,10 +41,13 @@ class EarlyWarnings:
         observers: Observers,
         *,
         locked: Callable[[], Sequence[Batch]],
+        late_starts: Callable[[], Sequence[LateStart]],
     ) -> None:
-        """``locked`` gives the batches that wait for a key which this process lacks."""
+        """``locked`` gives the batches that wait for a key which this process lacks; ``late_starts`` those of
+        schedules since it was last called."""
         self._store = store
         self._locked = locked
+        self._late_starts = late_starts
         self._settings = settings
         self._observers = observers
         self._ages = None if settings.warn_queue_age is None else QueueAges(settings.warn_queue_age)
@@ -69,6 +73,7 @@ class EarlyWarnings:
         share = self._settings.warn_lease_at
         late = [] if share is None else await self._store.late_leases(share)
         found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *warning_alerts.missing_keys(self._locked())]
+        found += warning_alerts.late_schedules(self._late_starts(), self._settings.warn_schedule_late or 0.0)
         if now >= self._slow_look_at:
             self._slow_look_at = now + SLOW_LOOK_EVERY
             found += [*await self._of_work(now), *await self._of_servers()]

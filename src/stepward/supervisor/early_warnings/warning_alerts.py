@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,9 @@ from stepward import durations
 from stepward.model.records import Alert, Instance
 from stepward.store.contract import Batch, Standby
 from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask
+from stepward.supervisor.due_schedules import LateStart
 
-KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind", "key_missing")
+KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind", "key_missing", "schedule_late")
 MOST_NAMED = 5
 """Most tasks that one message names."""
 
@@ -59,6 +61,20 @@ def old_tasks(tasks: Iterable[WaitingTask], limit: float) -> list[Alert]:
             version=task.version,
         )
         for task in tasks
+    ]
+
+
+def late_schedules(late: Iterable[LateStart], allowed: float) -> list[Alert]:
+    """One alert for each schedule."""
+    return [
+        _alert(
+            "schedule_late",
+            f"schedule {each.schedule}: expected a start within {durations.text(allowed)} of "
+            f"{datetime.fromtimestamp(each.nominal_at, UTC):%Y-%m-%d %H:%M:%S} UTC, found none after "
+            f"{durations.text(round(each.late_by))}; see why no Supervisor ran, and whether the task is still needed",
+            schedule=each.schedule,
+        )
+        for each in late
     ]
 
 
