@@ -155,6 +155,24 @@ async def test_another_process_takes_over_after_a_crash_at_a_failpoint(at: str) 
         assert len({call.idempotency_key for call in env.calls(charge)}) == 1
 
 
+@pytest.mark.parametrize("at", ["agent.call.before", "turn.finish.after"])
+async def test_workflow_code_of_a_process_that_died_is_closed_and_decides_nothing(at: str) -> None:
+    left: list[str] = []
+
+    @workflow
+    async def leaving(order: str) -> str:
+        try:
+            return await ship(order) + await ship(order)
+        finally:
+            left.append(order)
+
+    async with environment(App("shop", workflows=[leaving], agents=[parcels])) as env:
+        task = await env.client.submit(leaving, "A-1")
+        await env.crash(at=at)
+        assert left == ["A-1"]
+        assert await task.result() == "parcel-A-1parcel-A-1"
+
+
 async def test_a_crash_point_that_is_not_passed_is_refused() -> None:
     async with environment(app, fakes=FAKES) as env:
         with pytest.raises(DeclarationError, match=r"turn\.never"):

@@ -26,7 +26,9 @@ from stepward.transport.store.store_queues import StoreQueues
 LEASE = 30 * 86_400.0
 """Seconds of a lease: with a short lease, renewals of an idle process would fill virtual time."""
 CANCEL_ROUNDS = 100
-"""Cancellations after which a coroutine that swallows them is abandoned."""
+"""Rounds of the event loop after which a coroutine that swallows its cancellation is abandoned."""
+CANCEL_EVERY = 20
+"""Rounds between two cancellations: one that came sooner would cut off the code that closes workflows."""
 
 WARNINGS = (
     "warn_task_at",
@@ -63,6 +65,8 @@ class VirtualProcess:
         self.instances: list[str] = []
         """The ids of its instances, known once it is dead."""
         self._host: Host | None = None
+        self._unwinding: asyncio.Task[Any] | None = None
+        """The task that passed the failpoint, which ``Died`` ends as a cancellation would."""
 
     async def start(self) -> None:
         """Opens the store and runs every actor."""
@@ -84,17 +88,19 @@ class VirtualProcess:
     def die(self) -> None:
         """Cuts this process off from the store and the queues from now on."""
         self.is_dead = True
+        self._unwinding = asyncio.current_task()
         self.instances = list(self._host._leases.instances) if self._host is not None else []
         self._real._database.close()
 
     async def clear(self) -> None:
         """Cancels what still runs of a process that died."""
-        for _ in range(CANCEL_ROUNDS):
+        for number in range(CANCEL_ROUNDS):
             left = [task for task in self.tasks if not task.done()]
             if not left:
                 break
-            for task in left:
-                task.cancel()
+            for task in left if number % CANCEL_EVERY == 0 else ():
+                if number or task is not self._unwinding:
+                    task.cancel()
             await asyncio.sleep(0)
         for task in self.tasks:
             if task.done() and not task.cancelled():
