@@ -11,6 +11,7 @@ from typing import Any
 from stepward.agent.declaration import Agent
 from stepward.app_arguments import checked_name, checked_redact, operations_of, several
 from stepward.client import Client, ClientSession, Endings, client_on
+from stepward.client.scheduling.declared_schedules import ScheduleDeclarations
 from stepward.client.submitting.recurring import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
@@ -27,7 +28,6 @@ from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
-from stepward.schedules import CatchUp, OverlapPolicy
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.use_check import check_large_payloads
@@ -42,7 +42,7 @@ from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
 
-class App:
+class App(ScheduleDeclarations):
     """An application: its name, workflows, Agents and settings.
 
     ``redact`` receives every text of an error (message, traceback, data) before it is recorded, logged or sent, and
@@ -97,43 +97,6 @@ class App:
             raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
         self._submissions[queue] = declared
 
-    def schedule(
-        self,
-        name: str,
-        workflow: Workflow[Any, Any],
-        cron: str,
-        timezone: str = "UTC",
-        *,
-        args: Sequence[Any] = (),
-        priority: int = 5,
-        fairness_key: str | None = None,
-        catch_up: CatchUp = "one",
-        overlap: OverlapPolicy = "allow",
-        jitter: Duration = 0,
-    ) -> None:
-        """Run a workflow at every nominal time of a cron expression in a time zone, exactly once each.
-
-        The task's id is the name and the nominal time in UTC: ``nightly@2026-11-22T01:00:00Z``. ``catch_up`` decides
-        about nominal times missed in an outage: fire the last ``one``, ``all``, or ``none``. ``overlap`` decides about
-        times at which the task before is still at work; ``jitter`` delays each start by chance. See docs/schedules.md.
-        """
-        self._refuse_running(f"schedule {name}")
-        if name in self._recurring:
-            raise DeclarationError(f"schedule {name}: expected one declaration, found two; rename one")
-        self._recurring[name] = Recurring(
-            name,
-            workflow,
-            cron,
-            timezone,
-            args=args,
-            priority=priority,
-            fairness_key=fairness_key,
-            catch_up=catch_up,
-            overlap=overlap,
-            jitter=jitter,
-            registry=self.registry,
-        )
-
     def relay(self, outbox: str) -> None:
         """Make tasks of the rows in the outbox of the database at this address, in every process that runs submissions.
 
@@ -147,11 +110,6 @@ class App:
     def outboxes(self) -> Sequence[str]:
         """The addresses of the declared outboxes."""
         return tuple(self._outboxes)
-
-    @property
-    def schedules(self) -> Sequence[Recurring]:
-        """The recurring tasks."""
-        return tuple(self._recurring.values())
 
     @asynccontextmanager
     async def running(

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
-from sys import modules
-from typing import Any, Unpack
+from typing import Any
 
-from msgspec.structs import replace
-
-from stepward.client import agent_acts, limits, schedules
+from stepward.client import agent_acts, limits
 from stepward.client.agent_status import AgentStatus, stats, statuses
 from stepward.client.alert_sinks import AlertSinks
 from stepward.client.batches.batches import RATE, Batches
-from stepward.client.handle import R, TaskHandle, handles
+from stepward.client.handle import TaskHandle
 from stepward.client.limits import GivenRate, LimitStatus
 from stepward.client.live.live_values import UNSET, Unset
 from stepward.client.queues.events import StatusEvents
+from stepward.client.scheduling.scheduling_client import SchedulingClient
 from stepward.client.session import ClientSession, Protection, session_at
 from stepward.client.submitting import validation
-from stepward.client.submitting.options import Options
+from stepward.client.submitting.submitting_client import SubmittingClient
 from stepward.client.task_pages import Page, condition_of, search_of
-from stepward.durations import Duration
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
 from stepward.model.agents import AgentStats
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
-from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
-from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import SubmitOptions
-from stepward.model.tracing.submission_span import API, UNTRACED, producing
 from stepward.payload import PAYLOAD_BYTES
-from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount, Transaction
-from stepward.workflow.definition import Workflow
 
 
-class Client:
+class Client(SubmittingClient, SchedulingClient):
     """A connection to an application's state store; use it as ``async with Client(address, app=name)``.
 
     With ``transport``, a broker's address, response queues are read from there. ``encryption`` has the keys of a store
@@ -63,54 +53,6 @@ class Client:
 
     async def __aexit__(self, *exception: object) -> None:
         await self._session.close()
-
-    async def submit(
-        self,
-        workflow: Workflow[Any, R] | str,
-        *args: Any,
-        id: validation.Id | None = None,
-        priority: int = 5,
-        complete_by: datetime | Duration | None = None,
-        delay: Duration | None = None,
-        reply_to: str | None = None,
-        transaction: object = None,
-        labels: Mapping[str, str] | None = None,
-        attributes: Mapping[str, AttributeValue] | None = None,
-        fairness_key: str | None = None,
-        **kwargs: Any,
-    ) -> TaskHandle[R]:
-        """Have a workflow run once; returns when that is durable.
-
-        An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
-        ``transaction`` the task exists only if that commits: one of ``client.transaction()``, or on PostgreSQL an open
-        connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database.
-        """
-        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
-        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
-        validation.usable("client.submit()", self._session.missing)
-        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)
-            submitted = await self._session.submissions.write(prepared, transaction)
-            return handles(self._session, submitted, prepared.known)[0]
-
-    async def submit_many(
-        self,
-        workflow: Workflow[Any, R] | str,
-        arguments: Sequence[Sequence[Any]],
-        *,
-        ids: Sequence[validation.Id] | None = None,
-        transaction: object = None,
-        **options: Unpack[SubmitOptions],
-    ) -> list[TaskHandle[R]]:
-        """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
-
-        With ``ids`` all are one transaction, without it 10,000 rows are.
-        """
-        validation.usable("client.submit_many()", self._session.missing)
-        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, Options(**options))
-            submitted = await self._session.submissions.write_many(prepared, transaction, at_once=ids is not None)
-            return handles(self._session, submitted, prepared.known)
 
     def events(self, queue: str) -> StatusEvents:
         """What tasks tell the private response queue ``queue``, in order per task, from where its reader left off.
@@ -180,41 +122,6 @@ class Client:
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
         return await self._session.store.operators.acknowledge(number, self._session.actor)
-
-    async def schedules(self) -> list[Schedule]:
-        """The recurring tasks, by name."""
-        return await self._session.store.operators.schedules()
-
-    async def create_schedule(
-        self, name: str, workflow: Workflow[Any, R] | str, args: Sequence[Any] = (), **options: Unpack[ScheduleOptions]
-    ) -> Schedule:
-        """Run a workflow at every nominal time of a cron expression, at an interval, or once; no deploy is needed.
-
-        The task's id is the name and the nominal time in UTC. Raises Refused for a name that is taken.
-        """
-        return await schedules.create(self._session, name, workflow, args, options)
-
-    async def trigger_schedule(self, schedule: str) -> TaskHandle:
-        """Start a task of that recurring task now, beside its nominal times. Raises ScheduleNotFound."""
-        return self.task(await schedules.trigger(self._session, schedule))
-
-    async def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[TaskHandle]:
-        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once."""
-        return [self.task(id) for id in await schedules.backfill(self._session, schedule, start, end)]
-
-    async def pause_schedule(self, schedule: str) -> bool:
-        """Fire that recurring task no more; False if it is paused already. Raises ScheduleNotFound."""
-        await schedules.found(self._session, schedule)
-        return await self._session.store.operators.pause_schedule(schedule, self._session.actor)
-
-    async def resume_schedule(self, schedule: str) -> bool:
-        """Fire a paused recurring task again, from its next nominal time on. Raises ScheduleNotFound."""
-        return await schedules.resume(self._session, schedule)
-
-    async def remove_schedule(self, schedule: str) -> None:
-        """Forget a recurring task that no application declares any more. Raises ScheduleNotFound."""
-        await schedules.found(self._session, schedule)
-        await self._session.store.operators.remove_schedule(schedule, self._session.actor)
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """The dead letters, newest first."""

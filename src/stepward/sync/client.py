@@ -2,104 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
-from typing import Any, Unpack
+from typing import Any
 
-from msgspec.structs import asdict, replace
-
-from stepward.client import UNSET, AgentStatus, Client, LimitStatus, Options, Page, Prepared, session_of
+from stepward.client import UNSET, AgentStatus, LimitStatus, Page
 from stepward.client.batches.batches import RATE
-from stepward.client.handle import R, handles
 from stepward.client.limits import GivenRate
 from stepward.client.live.live_values import Unset
-from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
-from stepward.durations import Duration
 from stepward.errors import Refused
 from stepward.model.agents import AgentStats
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
-from stepward.model.schedule import Schedule
 from stepward.model.states import TaskState
-from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import SubmitOptions
-from stepward.runtime.loop_thread import LoopThread
-from stepward.schedules.options import ScheduleOptions
 from stepward.store.contract import Batch, TaskCount
 from stepward.store.transaction_scopes import NESTED
 from stepward.sync.alert_sinks import SyncAlertSinks
 from stepward.sync.batches import SyncBatches
 from stepward.sync.handle import SyncTaskHandle
 from stepward.sync.queues import SyncEvents
-from stepward.sync.transaction import SyncTransaction, inner_of, is_borrowed
-from stepward.workflow.definition import Workflow
+from stepward.sync.scheduling import SyncSchedulingClient
+from stepward.sync.submitting import SyncSubmittingClient
+from stepward.sync.transaction import SyncTransaction
 
 _WITHIN: ContextVar[tuple[SyncClient, ...]] = ContextVar("stepward_sync_transactions", default=())
 """The open transactions of this client, by thread."""
 
 
-class SyncClient:
+class SyncClient(SyncSubmittingClient, SyncSchedulingClient):
     """``Client`` for code without an event loop; use it as ``with app.sync_client() as client``.
 
     Every method has the arguments and the result of the method of that name of ``Client``.
     """
-
-    def __init__(self, make: Callable[[], Client]) -> None:
-        self._make = make
-        self._client: Client
-        self._thread = LoopThread("SyncClient", "with app.sync_client() as client")
-
-    def __enter__(self) -> SyncClient:
-        self._client = self._thread.open(self._make)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._thread.close()
-
-    def submit(
-        self,
-        workflow: Workflow[Any, R] | str,
-        *args: Any,
-        id: Id | None = None,
-        priority: int = 5,
-        complete_by: datetime | Duration | None = None,
-        delay: Duration | None = None,
-        reply_to: str | None = None,
-        transaction: object = None,
-        labels: Mapping[str, str] | None = None,
-        attributes: Mapping[str, AttributeValue] | None = None,
-        fairness_key: str | None = None,
-        **kwargs: Any,
-    ) -> SyncTaskHandle[R]:
-        """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
-        client = self._open_client
-        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
-        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
-        if is_borrowed(transaction):
-            preparing = self._submissions.prepared(workflow, args, kwargs, options)
-            return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
-        inner = inner_of(transaction)
-        submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
-        return SyncTaskHandle(self._thread, self._thread.call(submitting))
-
-    def submit_many(
-        self,
-        workflow: Workflow[Any, R] | str,
-        arguments: Sequence[Sequence[Any]],
-        *,
-        ids: Sequence[Id] | None = None,
-        transaction: object = None,
-        **options: Unpack[SubmitOptions],
-    ) -> list[SyncTaskHandle[R]]:
-        """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
-        client = self._open_client
-        if is_borrowed(transaction):
-            preparing = self._submissions.prepared_many(workflow, arguments, ids, Options(**options))
-            return self._submit_borrowed(transaction, self._thread.call(preparing))
-        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner_of(transaction), **options)
-        return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]
 
     @contextmanager
     def transaction(self) -> Iterator[SyncTransaction]:
@@ -164,41 +99,6 @@ class SyncClient:
     def acknowledge(self, number: int) -> bool:
         """Acknowledge an alert."""
         return self._thread.call(self._open_client.acknowledge(number))
-
-    def schedules(self) -> list[Schedule]:
-        """The recurring tasks, by name."""
-        return self._thread.call(self._open_client.schedules())
-
-    def create_schedule(
-        self,
-        name: str,
-        workflow: Workflow[Any, Any] | str,
-        args: Sequence[Any] = (),
-        **options: Unpack[ScheduleOptions],
-    ) -> Schedule:
-        """Run a workflow at every nominal time of a cron expression, at an interval, or once."""
-        return self._thread.call(self._open_client.create_schedule(name, workflow, args, **options))
-
-    def trigger_schedule(self, schedule: str) -> SyncTaskHandle:
-        """Start a task of that recurring task now. Raises ScheduleNotFound."""
-        return self.task(self._thread.call(self._open_client.trigger_schedule(schedule)).id)
-
-    def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[SyncTaskHandle]:
-        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet."""
-        found = self._thread.call(self._open_client.backfill_schedule(schedule, start, end))
-        return [self.task(task.id) for task in found]
-
-    def pause_schedule(self, schedule: str) -> bool:
-        """Pause that recurring task; False if it is paused already. Raises ScheduleNotFound."""
-        return self._thread.call(self._open_client.pause_schedule(schedule))
-
-    def resume_schedule(self, schedule: str) -> bool:
-        """Resume a paused recurring task, from its next nominal time on. Raises ScheduleNotFound."""
-        return self._thread.call(self._open_client.resume_schedule(schedule))
-
-    def remove_schedule(self, schedule: str) -> None:
-        """Remove a recurring task that no application declares any more. Raises ScheduleNotFound."""
-        self._thread.call(self._open_client.remove_schedule(schedule))
 
     def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """Dead letters, newest first."""
@@ -275,21 +175,3 @@ class SyncClient:
     def reset_limit(self, name: str) -> bool:
         """Let what code declares hold again; False if nothing was set. Raises Refused, and AgentNotFound."""
         return self._thread.call(self._open_client.reset_limit(name))
-
-    def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
-        submissions = self._submissions
-        prepared = self._thread.call(submissions.outside(prepared))
-        submitted = submissions.write_blocking(submissions.external(transaction), prepared, self._thread.call)
-        found = handles(session_of(self._client), submitted, prepared.known)
-        return [SyncTaskHandle(self._thread, handle) for handle in found]
-
-    @property
-    def _submissions(self) -> SubmissionWriter:
-        session = session_of(self._open_client)
-        session.check("client.submit()")
-        return session.submissions
-
-    @property
-    def _open_client(self) -> Client:
-        self._thread.check()
-        return self._client

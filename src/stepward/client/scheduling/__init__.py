@@ -1,0 +1,1 @@
+"""Schedules at run time: a client creates them, starts their tasks and pauses them."""

@@ -1,0 +1,74 @@
+"""The part of the client that submits tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from sys import modules
+from typing import Any, Unpack
+
+from msgspec.structs import replace
+
+from stepward.client.handle import R, TaskHandle, handles
+from stepward.client.session import ClientSession
+from stepward.client.submitting import validation
+from stepward.client.submitting.options import Options
+from stepward.durations import Duration
+from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tracing.submission_span import API, UNTRACED, producing
+from stepward.workflow.definition import Workflow
+
+
+class SubmittingClient:
+    """What ``Client`` inherits to submit tasks."""
+
+    _session: ClientSession
+
+    async def submit(
+        self,
+        workflow: Workflow[Any, R] | str,
+        *args: Any,
+        id: validation.Id | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        transaction: object = None,
+        labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> TaskHandle[R]:
+        """Have a workflow run once; returns when that is durable.
+
+        An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
+        ``transaction`` the task exists only if that commits: one of ``client.transaction()``, or on PostgreSQL an open
+        connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database.
+        """
+        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
+        validation.usable("client.submit()", self._session.missing)
+        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
+            prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)
+            submitted = await self._session.submissions.write(prepared, transaction)
+            return handles(self._session, submitted, prepared.known)[0]
+
+    async def submit_many(
+        self,
+        workflow: Workflow[Any, R] | str,
+        arguments: Sequence[Sequence[Any]],
+        *,
+        ids: Sequence[validation.Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[TaskHandle[R]]:
+        """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
+
+        With ``ids`` all are one transaction, without it 10,000 rows are.
+        """
+        validation.usable("client.submit_many()", self._session.missing)
+        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
+            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            submitted = await self._session.submissions.write_many(prepared, transaction, at_once=ids is not None)
+            return handles(self._session, submitted, prepared.known)

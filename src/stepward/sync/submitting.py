@@ -1,0 +1,81 @@
+"""The part of the blocking client that submits tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Unpack
+
+from msgspec.structs import asdict, replace
+
+from stepward.client import Options, Prepared, session_of
+from stepward.client.handle import R, handles
+from stepward.client.submitting.submissions import SubmissionWriter
+from stepward.client.submitting.validation import Id
+from stepward.durations import Duration
+from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.sync.connection import SyncConnection
+from stepward.sync.handle import SyncTaskHandle
+from stepward.sync.transaction import inner_of, is_borrowed
+from stepward.workflow.definition import Workflow
+
+
+class SyncSubmittingClient(SyncConnection):
+    """What ``SyncClient`` inherits to submit tasks."""
+
+    def submit(
+        self,
+        workflow: Workflow[Any, R] | str,
+        *args: Any,
+        id: Id | None = None,
+        priority: int = 5,
+        complete_by: datetime | Duration | None = None,
+        delay: Duration | None = None,
+        reply_to: str | None = None,
+        transaction: object = None,
+        labels: Mapping[str, str] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+        fairness_key: str | None = None,
+        **kwargs: Any,
+    ) -> SyncTaskHandle[R]:
+        """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
+        client = self._open_client
+        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
+        if is_borrowed(transaction):
+            preparing = self._submissions.prepared(workflow, args, kwargs, options)
+            return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
+        inner = inner_of(transaction)
+        submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
+        return SyncTaskHandle(self._thread, self._thread.call(submitting))
+
+    def submit_many(
+        self,
+        workflow: Workflow[Any, R] | str,
+        arguments: Sequence[Sequence[Any]],
+        *,
+        ids: Sequence[Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[SyncTaskHandle[R]]:
+        """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
+        client = self._open_client
+        if is_borrowed(transaction):
+            preparing = self._submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            return self._submit_borrowed(transaction, self._thread.call(preparing))
+        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner_of(transaction), **options)
+        return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]
+
+    def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:
+        submissions = self._submissions
+        prepared = self._thread.call(submissions.outside(prepared))
+        submitted = submissions.write_blocking(submissions.external(transaction), prepared, self._thread.call)
+        found = handles(session_of(self._client), submitted, prepared.known)
+        return [SyncTaskHandle(self._thread, handle) for handle in found]
+
+    @property
+    def _submissions(self) -> SubmissionWriter:
+        session = session_of(self._open_client)
+        session.check("client.submit()")
+        return session.submissions
