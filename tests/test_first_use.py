@@ -14,7 +14,15 @@ import pytest
 
 from stepward import Agent, App, Client, Queues, SyncClient, SyncQueues, step, wait_for, workflow
 from stepward.client import session_of
-from stepward.errors import DeclarationError, InvalidId, Refused, StoreUnavailable, UnknownWorkflow
+from stepward.errors import (
+    DeclarationError,
+    InvalidArguments,
+    InvalidId,
+    Refused,
+    SettingsError,
+    StoreUnavailable,
+    UnknownWorkflow,
+)
 from stepward.settings import Settings
 from stepward.store.address import is_postgres, postgres_place
 
@@ -111,7 +119,7 @@ async def test_a_uuid_is_an_id_for_the_blocking_client_too(app: App) -> None:
 async def test_an_id_of_another_type_is_refused_by_type(app: App) -> None:
     async with app.client() as client:
         with pytest.raises(InvalidId, match=r"^id: expected a text or a UUID, found 5; give its text$"):
-            await client.submit(approval, id=5)  # type: ignore[arg-type]
+            await client.submit(approval, id=5)  # type: ignore[call-arg, call-overload]
         with pytest.raises(InvalidId, match="found 5"):
             client.task(5)  # type: ignore[arg-type]
 
@@ -232,7 +240,7 @@ async def test_an_unregistered_workflow_is_refused_with_the_known_ones_and_advic
         with pytest.raises(UnknownWorkflow, match=r"known: approval, order; did you mean 'order'?"):
             await client.submit("ordr", 1)
         with pytest.raises(Refused, match=r"found <function.*; put @workflow above it$"):
-            await client.submit(order.fn, 1)  # type: ignore[arg-type]
+            await client.submit(order.fn, 1)
 
 
 def test_a_workflow_or_an_agent_alone_is_answered_with_the_list_that_is_meant() -> None:
@@ -310,3 +318,19 @@ def test_an_outbox_takes_a_uuid(tmp_path: Path) -> None:
         connection.executescript(outbox_table("sqlite"))
         connection.execute("begin")
         assert SyncOutbox("shop").put(connection, approval, id=ID) == str(ID)
+
+
+async def test_an_unknown_argument_is_refused_with_the_nearest_name(app: App) -> None:
+    async with app.client() as client:
+        with pytest.raises(InvalidArguments, match=r"unexpected keyword argument 'amout'; did you mean 'amount'\?$"):
+            await client.submit(order, amout=3)  # type: ignore[call-overload]
+        with pytest.raises(InvalidArguments, match=r"'prioriti'; did you mean 'priority'\?$"):
+            await client.submit(order, 3, prioriti=9)  # type: ignore[call-arg]
+        with pytest.raises(
+            Refused, match=r"^submit_many\(\): expected an option, found 'priorty'; did you mean 'priority'"
+        ):
+            await client.submit_many(order, [(3,)], priorty=9)  # type: ignore[call-overload]
+        with pytest.raises(Refused, match=r"found 'time_zone'; did you mean 'timezone'\?$"):
+            await client.create_schedule("nightly", order, (3,), cron="0 2 * * *", time_zone="UTC")  # type: ignore[call-overload]
+    with pytest.raises(SettingsError, match=r"did you mean 'lease'\?$"):
+        App("shop", leas="5s")

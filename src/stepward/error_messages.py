@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
+LONGEST_NAME = 100
+"""Most characters of a name that is compared with others: the time grows with its square."""
 NAMED_OF_GROUP = 10
 """Most errors of a group that its message names."""
 
@@ -15,6 +18,12 @@ class RaisedInstead(RuntimeError):
     def __init__(self, raised: BaseException) -> None:
         super().__init__(f"function raised {named(raised)}")
         self.raised = raised
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The question whether the most similar of the known names is meant; None if none is similar."""
+    near = difflib.get_close_matches(name[:LONGEST_NAME], list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else None
 
 
 def message_of(error: BaseException) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from stepward.error_messages import nearest
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
 from stepward.payload.nesting import is_deeper, refuse_nested_sets
 from stepward.payload.parameters import hints_of, parameters_of, struct_of
@@ -173,10 +174,20 @@ class Signature:
         self._result = _decoder(hints.get("return", Any), what)
         self._has_secrets = any(holds_secrets(hint) for name, hint in hints.items() if name != "return")
 
-    def pack(self, args: Sequence[Any], kwargs: Mapping[str, Any], *, limit: int = PAYLOAD_BYTES) -> bytes:
-        """The arguments as a JSON array; raises InvalidArguments, InvalidPayload or PayloadTooLarge."""
+    def pack(
+        self,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        limit: int = PAYLOAD_BYTES,
+        options: Iterable[str] = (),
+    ) -> bytes:
+        """The arguments as a JSON array; raises InvalidArguments, InvalidPayload or PayloadTooLarge.
+
+        ``options`` are other names that the caller takes: an unknown name may be one of them, misspelt.
+        """
         if kwargs or self._named or len(args) != self._count:
-            args = self._bind(args, kwargs)
+            args = self._bind(args, kwargs, options)
         data = encode(args, self._arguments_of, limit=limit)
         if self._has_secrets:
             self.unpack(data)
@@ -250,12 +261,14 @@ class Signature:
                 f"{self.what}: expected parameter types with a JSON Schema, found: {found}; annotate others"
             ) from None
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any], options: Iterable[str]) -> tuple[Any, ...]:
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
+            unknown = next((name for name in kwargs if name not in self._signature.parameters), "")
+            advice = nearest(unknown, [*self._signature.parameters, *options]) or "pass values that fit"
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found: {error}; pass values that fit"
+                f"arguments of {self.what}: expected {self.text()}, found: {error}; {advice}"
             ) from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())

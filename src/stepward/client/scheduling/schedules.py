@@ -13,6 +13,7 @@ from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.recurring import check_catch_up, check_name
 from stepward.durations import seconds, shown
+from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound
 from stepward.model.overlap import Overlap
 from stepward.model.records import Task
@@ -37,8 +38,11 @@ async def create(
     """Record a schedule. Raises Refused for a name that is taken or for what does not fit."""
     check_name(name)
     if unknown := set(options) - set(ScheduleOptions.__annotations__):
-        known = ", ".join(ScheduleOptions.__annotations__)
-        raise Refused(f"schedule {name}: expected options among {known}, found {min(unknown)!r:.60}; correct it")
+        known = ScheduleOptions.__annotations__
+        advice = nearest(min(unknown), known) or "correct it"
+        raise Refused(
+            f"schedule {name}: expected options among {', '.join(known)}, found {min(unknown)!r:.60}; {advice}"
+        )
     catch_up = options.get("catch_up", "one")
     check_catch_up(name, catch_up)
     if isinstance(args, str):

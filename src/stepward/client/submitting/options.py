@@ -9,7 +9,10 @@ from msgspec import Struct
 
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
+from stepward.error_messages import nearest
+from stepward.errors import Refused
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import SubmitOptions
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -23,3 +26,13 @@ class Options(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] | None = None
     attributes: Mapping[str, AttributeValue] | None = None
     fairness_key: str | None = None
+
+
+def options_of(call: str, given: SubmitOptions) -> Options:
+    """The options of a call that takes no id for all its tasks. Raises Refused for an unknown one."""
+    for name in given:
+        if name not in SubmitOptions.__annotations__:
+            known = SubmitOptions.__annotations__
+            advice = nearest(name, [*known, "ids", "transaction"]) or f"known: {', '.join(known)}"
+            raise Refused(f"{call}: expected an option, found {name!r:.100}; {advice}")
+    return Options(**given)

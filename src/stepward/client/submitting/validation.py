@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping
@@ -12,10 +11,12 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from stepward.durations import LONGEST, Duration, seconds, shown
+from stepward.error_messages import nearest
 from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
 from stepward.model.action import current_caller
 from stepward.model.messages.requests import is_response_queue
 from stepward.model.records import PRIORITIES
+from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import encode
 from stepward.workflow.definition import Workflow
 
@@ -27,6 +28,8 @@ LABEL_LENGTH = 200
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """Control characters, which terminals obey, and of which PostgreSQL takes no NUL; halves of characters are no UTF-8."""
 MOST_LISTED = 10_000
+OPTIONS = ("id", "transaction", *SubmitOptions.__annotations__)
+"""What ``submit`` takes beside the workflow's arguments."""
 
 
 Id = str | UUID
@@ -211,7 +214,7 @@ def check_delay(delay: float | None, until_complete_by: float | None) -> None:
 
 def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int) -> bytes:
     """The argument array, checked against the workflow's own signature."""
-    data = workflow.signature.pack(args, kwargs, limit=limit)
+    data = workflow.signature.pack(args, kwargs, limit=limit, options=OPTIONS)
     workflow.signature.unpack(data)
     return data
 
@@ -239,8 +242,7 @@ def _check_text(value: object, what: str) -> None:
 def unknown(name: str, known: Iterable[str]) -> UnknownWorkflow:
     """The refusal of a workflow that neither this program's App nor any Scheduler has registered."""
     names = sorted(set(known))
-    near = difflib.get_close_matches(name, names, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else "add it to App(workflows=[…]), and start a Scheduler of that App"
+    advice = nearest(name, names) or "add it to App(workflows=[…]), and start a Scheduler of that App"
     return UnknownWorkflow(
         f"workflow {name[:100]!r}: expected a registered one, found no such; "
         f"known: {', '.join(names) or 'none'}; {advice}"
