@@ -110,7 +110,7 @@ async def test_too_many_attributes_fail_the_workflow_that_sets_them(app: App) ->
 async def test_attributes_that_are_none_are_refused(app: App, attributes: object, message: str) -> None:
     async with app.client() as client:
         with pytest.raises(Refused, match=message):
-            await client.submit(order, 1, attributes=attributes)  # type: ignore[arg-type]
+            await client.submit(order, 1, attributes=attributes)  # type: ignore[call-arg]
 
 
 async def test_a_filter_that_cannot_be_read_is_refused_with_its_place(app: App) -> None:

@@ -103,7 +103,7 @@ def application(store: str, **settings: Any) -> App:
     """The application on that store."""
     app = App("shop", workflows=[order, child, failing, broken, undone], agents=[bank], store=store, **settings)
     app.submission("orders", accept=accept)
-    app.schedule("nightly", child, "0 3 * * *", args=[CANARY])
+    app.schedule("nightly", child, "0 3 * * *", args=(CANARY,))
     return app
 
 

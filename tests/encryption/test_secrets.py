@@ -73,7 +73,7 @@ async def at_work(folder: Path) -> None:
     async with app.running(), app.client() as client:
         order = Order(7, Secret(CARD))
         assert await (await client.submit(buy, order, Secret(91827364), id="bought")).result(timeout=20) == "receipt"
-        await client.submit(failing, CARD, id="failed")
+        await client.submit(failing, CARD, id="failed")  # type: ignore[arg-type]
         await until(lambda: is_in(client, "failed", "error"))
         async with Client(app.settings.store, app="bank") as bare:
             # Without the application's code the registered schema says what is a secret.
@@ -101,7 +101,7 @@ def test_secrets_are_in_no_log_and_no_command(tmp_path: Path, caplog: pytest.Log
 async def test_arguments_that_an_operator_edits_stay_secret(tmp_path: Path) -> None:
     app = application(tmp_path)
     async with app.running(), app.client() as client:
-        await client.submit(failing, CARD, id="failed")
+        await client.submit(failing, CARD, id="failed")  # type: ignore[arg-type]
         await until(lambda: is_in(client, "failed", "error"))
         async with Client(app.settings.store, app="bank") as bare:
             handle = bare.task("failed")

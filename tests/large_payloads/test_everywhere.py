@@ -54,7 +54,7 @@ async def test_only_references_stand_in_the_store(
         await ended_whole(alone, "card")
         async with client.transaction() as transaction:
             within = await client.submit(order, large("with"), id="within", transaction=transaction)
-        many = await client.submit_many(order, [[large("many")]], ids=["many"])
+        many = await client.submit_many(order, [(large("many"),)], ids=["many"])
         for each in (within, *many):
             await each.signal("approved", large("yes"))
         await ended_whole(within, "with")

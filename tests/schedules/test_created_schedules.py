@@ -59,7 +59,7 @@ async def states(client: Client) -> dict[str, str]:
 
 
 async def test_a_created_schedule_fires_like_a_declared_one(app: App, client: Client, clock: HandClock) -> None:
-    made = await client.create_schedule("report", report, ["daily"], cron="0 * * * *", priority=7)
+    made = await client.create_schedule("report", report, ("daily",), cron="0 * * * *", priority=7)
     assert (made.workflow, made.overlap, made.cron) == ("report", "skip", "0 * * * *")
     assert (await client.schedules()) == [made]
     assert await fire(app, clock) == 1
@@ -87,7 +87,7 @@ async def test_times_count_from_the_start_to_the_end(app: App, client: Client, c
     await client.create_schedule(
         "report",
         report,
-        ["a"],
+        ("a",),
         cron="0 * * * *",
         start="2027-01-15T10:00:00Z",
         end="2027-01-15T11:00:00Z",
@@ -101,7 +101,7 @@ async def test_times_count_from_the_start_to_the_end(app: App, client: Client, c
 
 async def test_jitter_delays_each_start_by_less_than_it_says(app: App, client: Client, clock: HandClock) -> None:
     await client.create_schedule(
-        "report", report, ["a"], cron="0 * * * *", jitter="10m", overlap="allow", catch_up="all"
+        "report", report, ("a",), cron="0 * * * *", jitter="10m", overlap="allow", catch_up="all"
     )
     clock.advance(50 * 60)
     assert await fire(app, clock, 20 * HOUR) == 20
@@ -121,7 +121,7 @@ async def test_jitter_delays_each_start_by_less_than_it_says(app: App, client: C
 async def test_what_happens_while_the_task_before_is_at_work(
     app: App, client: Client, clock: HandClock, overlap: Any, fired: int, first: str
 ) -> None:
-    await client.create_schedule("report", report, ["a"], cron="0 * * * *", overlap=overlap)
+    await client.create_schedule("report", report, ("a",), cron="0 * * * *", overlap=overlap)
     assert await fire(app, clock) == 1
     assert await fire(app, clock) == fired
     found = await states(client)
@@ -133,7 +133,7 @@ async def test_what_happens_while_the_task_before_is_at_work(
 async def test_buffered_times_are_fired_once_the_task_before_has_ended(
     app: App, client: Client, clock: HandClock, overlap: Any, started: list[str]
 ) -> None:
-    await client.create_schedule("report", report, ["a"], cron="0 * * * *", overlap=overlap)
+    await client.create_schedule("report", report, ("a",), cron="0 * * * *", overlap=overlap)
     for _ in range(3):
         await fire(app, clock)
     assert list(await states(client)) == [NINE]
@@ -144,7 +144,7 @@ async def test_buffered_times_are_fired_once_the_task_before_has_ended(
 
 
 async def test_a_task_in_error_holds_up_no_later_one(app: App, client: Client, clock: HandClock) -> None:
-    await client.create_schedule("report", report, ["a"], cron="0 * * * *")
+    await client.create_schedule("report", report, ("a",), cron="0 * * * *")
     assert await fire(app, clock) == 1
     execute(
         Path(app.settings.store.removeprefix("sqlite:///")),
@@ -154,7 +154,7 @@ async def test_a_task_in_error_holds_up_no_later_one(app: App, client: Client, c
 
 
 async def test_a_task_can_be_started_by_hand(app: App, client: Client, clock: HandClock) -> None:
-    await client.create_schedule("report", report, ["a"], cron="0 * * * *")
+    await client.create_schedule("report", report, ("a",), cron="0 * * * *")
     task = await client.trigger_schedule("report")
     assert task.id.startswith("report@")
     assert (await task.status()).state == "pending"
@@ -166,7 +166,7 @@ async def test_a_task_can_be_started_by_hand(app: App, client: Client, clock: Ha
 
 
 async def test_times_that_have_passed_are_started_once_each(app: App, client: Client, clock: HandClock) -> None:
-    await client.create_schedule("report", report, ["a"], cron="0 * * * *")
+    await client.create_schedule("report", report, ("a",), cron="0 * * * *")
     assert await fire(app, clock) == 1
     started = await client.backfill_schedule("report", "2027-01-15T07:00:00Z", "2027-01-15T09:00:00Z")
     assert [task.id for task in started] == ["report@2027-01-15T07:00:00Z", "report@2027-01-15T08:00:00Z"]
@@ -195,14 +195,14 @@ async def test_times_that_have_passed_are_started_once_each(app: App, client: Cl
 )
 async def test_what_does_not_fit_is_refused(client: Client, name: str, options: Any, says: str) -> None:
     with pytest.raises((Refused, DeclarationError), match=says):
-        await client.create_schedule(name, report, ["a"], **options)
+        await client.create_schedule(name, report, ("a",), **options)
     assert await client.schedules() == []
 
 
 async def test_a_name_that_is_taken_and_one_that_is_unknown_are_refused(client: Client) -> None:
-    await client.create_schedule("report", report, ["a"], every="1h")
+    await client.create_schedule("report", report, ("a",), every="1h")
     with pytest.raises(Refused, match="expected a new name, found one of that name; remove it first"):
-        await client.create_schedule("report", report, ["a"], every="2h")
+        await client.create_schedule("report", report, ("a",), every="2h")
     for act in (client.trigger_schedule("x"), client.backfill_schedule("x", "2026-01-01T00:00Z", "2026-01-01T00:00Z")):
         with pytest.raises(ScheduleNotFound):
             await act
@@ -217,7 +217,7 @@ def by_hand(app: App) -> None:
         return result.stdout
 
     with app.sync_client() as client:
-        client.create_schedule("kept", report, ["a"], cron="0 0 1 1 *")
+        client.create_schedule("kept", report, ("a",), cron="0 0 1 1 *")
         assert client.trigger_schedule("kept").id.startswith("kept@")
         (started,) = client.backfill_schedule("kept", "2026-12-31T00:00:00Z", "2027-01-01T00:00:00Z")
         assert started.id == "kept@2027-01-01T00:00:00Z"

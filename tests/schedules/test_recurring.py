@@ -55,7 +55,7 @@ def make(tmp_path: Path, clock: HandClock) -> Make:
     def made(*, cron: str = HOURLY, args: tuple[str, ...] = ("daily",), catch_up: str = "one", **fields: object) -> App:
         environment = Environment(clock=clock, random=random.Random(next(seeds)))
         app = App("clockwork", workflows=[report], store=f"sqlite:///{tmp_path / 'c.db'}", environment=environment)
-        app.schedule("report", report, cron, args=args, catch_up=catch_up, **fields)  # type: ignore[arg-type]  # some are wrong
+        app.schedule("report", report, cron, args=args, catch_up=catch_up, **fields)  # type: ignore[call-overload]  # some are wrong
         return app
 
     return made
@@ -199,15 +199,15 @@ def test_arguments_are_checked_when_declared(make: Make) -> None:
 @pytest.mark.parametrize("name", ["", "a b", "x" * 151, "a/b"])
 def test_a_wrong_name_is_refused(make: Make, name: str) -> None:
     with pytest.raises(DeclarationError, match="schedule: expected a name"):
-        make().schedule(name, report, HOURLY, args=["x"])
+        make().schedule(name, report, HOURLY, args=("x",))
 
 
 def test_a_workflow_of_another_app_and_a_second_declaration_are_refused(make: Make) -> None:
     app = make()
     with pytest.raises(DeclarationError, match="expected one of the app's workflows"):
-        app.schedule("other", newer, HOURLY, args=["x"])
+        app.schedule("other", newer, HOURLY, args=("x",))
     with pytest.raises(DeclarationError, match="expected one declaration, found two"):
-        app.schedule("report", report, HOURLY, args=["x"])
+        app.schedule("report", report, HOURLY, args=("x",))
 
 
 async def test_operators_list_and_pause_them(make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

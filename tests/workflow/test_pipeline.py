@@ -167,7 +167,7 @@ async def test_a_constant_is_what_it_was_when_it_was_declared() -> None:
     "stages",
     [
         {"pack": Stage(pack, "A"), "weigh": Stage(weigh, From("pack"))},
-        {"weigh": Stage(weigh, {"number": 3})},
+        {"weigh": Stage(weigh, {"number": 3})},  # type: ignore[arg-type]
         {"untyped": Stage(untyped, [1, "two"]), "note": Stage(note, From("untyped"))},
         {"reserve": Stage(reserve, "A")},
     ],
@@ -237,9 +237,9 @@ stage: Any = Stage
             lambda: anything("p", {"a": Stage(note, Given("n"))}, given={"n": "str"}),
         ),
         ("Type '5' is not supported", lambda: anything("p", {"a": Stage(note, Given("n"))}, given={"n": 5})),
-        ("by position, found none for cents", lambda: anything("p", {"a": Stage(charge, "A")})),
-        ("by position, found 3", lambda: anything("p", {"a": Stage(charge, "A", 5, 6)})),
-        ("by position, found none for loud", lambda: anything("p", {"a": Stage(shout, "x")})),
+        ("by position, found none for cents", lambda: anything("p", {"a": Stage(charge, "A")})),  # type: ignore[arg-type]
+        ("by position, found 3", lambda: anything("p", {"a": Stage(charge, "A", 5, 6)})),  # type: ignore[arg-type]
+        ("by position, found none for loud", lambda: anything("p", {"a": Stage(shout, "x")})),  # type: ignore[arg-type]
         (
             "stage b: expected str for text, found From(stage='a'), which is int",
             lambda: anything("p", {"a": Stage(reserve, "A"), "b": Stage(note, From("a"))}),
@@ -250,9 +250,9 @@ stage: Any = Stage
         ),
         (
             "stage a, text: expected JSON that fits str, found `int` instead of `str`",
-            lambda: anything("p", {"a": Stage(note, 5)}),
+            lambda: anything("p", {"a": Stage(note, 5)}),  # type: ignore[arg-type]
         ),
-        ("stage a, text: expected a value that JSON can hold", lambda: anything("p", {"a": Stage(note, object())})),
+        ("stage a, text: expected a value that JSON can hold", lambda: anything("p", {"a": Stage(note, object())})),  # type: ignore[arg-type]
         (
             "expected a stage for result, found 'b'; stages: 'a'",
             lambda: anything("p", {"a": Stage(note, "x")}, result="b"),

@@ -1,4 +1,4 @@
-"""The options of a schedule that is created at run time."""
+"""The options of a schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,22 @@ from stepward.model.overlap import OverlapPolicy
 from stepward.schedules.nominal_times import CatchUp
 
 
-class ScheduleOptions(TypedDict, total=False):
+class DeclaredScheduleOptions(TypedDict, total=False):
+    """The options of a schedule that code declares, beside its cron expression."""
+
+    overlap: OverlapPolicy
+    """The policy for a time at which the last task is at work; ``skip`` unless given, ``allow`` if declared."""
+    jitter: Duration
+    """The longest delay of a start."""
+    catch_up: CatchUp
+    """The policy for times that were missed in an outage; ``one`` unless given."""
+    priority: int
+    """The priority of its tasks; 5 unless given."""
+    fairness_key: str | None
+    """The fairness key of its tasks."""
+
+
+class ScheduleOptions(DeclaredScheduleOptions, total=False):
     """The options of ``Client.create_schedule``; exactly one of ``cron``, ``every`` and ``at`` is given."""
 
     cron: str
@@ -21,15 +36,7 @@ class ScheduleOptions(TypedDict, total=False):
     """One time, aware or as ISO 8601 with an offset."""
     timezone: str
     """The zone of the cron expression; UTC unless given."""
-    overlap: OverlapPolicy
-    """The policy for a time at which the last task is at work; ``skip`` unless given."""
-    jitter: Duration
-    """The longest delay of a start."""
     start: datetime | str
     """The instant from which on nominal times count."""
     end: datetime | str
     """The instant up to which nominal times count."""
-    catch_up: CatchUp
-    """The policy for times that were missed in an outage; ``one`` unless given."""
-    priority: int
-    fairness_key: str

@@ -6,17 +6,19 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, overload
 
 from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
 from stepward.model.messages.cloudevents import CloudEvent, data_of
 from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tasks.submit_options import AcceptedOptions, SubmitOptions
 from stepward.store.contract import Transaction
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall, Workflow
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 QUEUE = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -57,9 +59,17 @@ class Accepted:
     The task's id is the message's.
     """
 
+    @overload
     def __init__(
+        self, workflow: Callable[[*Ts], ChildCall[object]], *args: *Ts, **options: Unpack[AcceptedOptions]
+    ) -> None: ...
+    @overload
+    def __init__(self, workflow: Workflow[P, Any], *args: P.args, **kwargs: P.kwargs) -> None: ...
+    @overload
+    def __init__(self, workflow: str, *args: Any, **kwargs: Any) -> None: ...
+    def __init__(  # type: ignore[misc]  # the options of the first are listed one by one
         self,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Any,
         *args: Any,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
@@ -69,7 +79,7 @@ class Accepted:
         fairness_key: str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.workflow = workflow
+        self.workflow: Workflow[Any, Any] | str = workflow
         self.args = args
         self.kwargs = kwargs
         self.options: SubmitOptions = {

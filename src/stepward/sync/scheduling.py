@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, TypeVarTuple, Unpack, overload
 
 from stepward.model.schedule import Schedule
 from stepward.schedules.options import ScheduleOptions
 from stepward.sync.connection import SyncConnection
 from stepward.sync.handle import SyncTaskHandle
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall
+
+Ts = TypeVarTuple("Ts")
 
 
 class SyncSchedulingClient(SyncConnection):
@@ -20,10 +22,26 @@ class SyncSchedulingClient(SyncConnection):
         """The recurring tasks, by name."""
         return self._thread.call(self._open_client.schedules())
 
+    @overload
+    def create_schedule(
+        self, name: str, workflow: Callable[[], ChildCall[object]], **options: Unpack[ScheduleOptions]
+    ) -> Schedule: ...
+    @overload
     def create_schedule(
         self,
         name: str,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[object]],
+        args: tuple[*Ts],
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule: ...
+    @overload
+    def create_schedule(
+        self, name: str, workflow: str, args: Sequence[Any] = (), **options: Unpack[ScheduleOptions]
+    ) -> Schedule: ...
+    def create_schedule(
+        self,
+        name: str,
+        workflow: Any,
         args: Sequence[Any] = (),
         **options: Unpack[ScheduleOptions],
     ) -> Schedule:

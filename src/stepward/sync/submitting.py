@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, ParamSpec, TypeVarTuple, Unpack, overload
 
 from msgspec.structs import asdict, replace
 
 from stepward.client import Options, Prepared, session_of
 from stepward.client.handle import R, handles
+from stepward.client.submitting.options import options_of
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tasks.submit_options import SubmitOptions, TaskOptions
 from stepward.sync.connection import SyncConnection
 from stepward.sync.handle import SyncTaskHandle
 from stepward.sync.transaction import inner_of, is_borrowed
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall, Workflow
+
+P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 class SyncSubmittingClient(SyncConnection):
     """What ``SyncClient`` inherits to submit tasks."""
 
+    @overload
     def submit(
         self,
-        workflow: Workflow[Any, R] | str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[R]],
+        *args: *Ts,
+        **options: Unpack[TaskOptions],
+    ) -> SyncTaskHandle[R]: ...
+    @overload
+    def submit(self, workflow: Workflow[P, R], *args: P.args, **kwargs: P.kwargs) -> SyncTaskHandle[R]: ...
+    @overload
+    def submit(self, workflow: str, *args: Any, **kwargs: Any) -> SyncTaskHandle: ...
+    def submit(  # type: ignore[misc]  # the options of the first are listed one by one
+        self,
+        workflow: Any,
         *args: Any,
         id: Id | None = None,
         priority: int = 5,
@@ -38,7 +53,7 @@ class SyncSubmittingClient(SyncConnection):
         attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
-    ) -> SyncTaskHandle[R]:
+    ) -> SyncTaskHandle[Any]:
         """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
         client = self._open_client
         options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
@@ -50,19 +65,39 @@ class SyncSubmittingClient(SyncConnection):
         submitting = client.submit(workflow, *args, transaction=inner, **asdict(options), **kwargs)
         return SyncTaskHandle(self._thread, self._thread.call(submitting))
 
+    @overload
     def submit_many(
         self,
-        workflow: Workflow[Any, R] | str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[R]],
+        arguments: Sequence[tuple[*Ts]],
+        *,
+        ids: Sequence[Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[SyncTaskHandle[R]]: ...
+    @overload
+    def submit_many(
+        self,
+        workflow: str,
         arguments: Sequence[Sequence[Any]],
         *,
         ids: Sequence[Id] | None = None,
         transaction: object = None,
         **options: Unpack[SubmitOptions],
-    ) -> list[SyncTaskHandle[R]]:
+    ) -> list[SyncTaskHandle]: ...
+    def submit_many(
+        self,
+        workflow: Any,
+        arguments: Sequence[Any],
+        *,
+        ids: Sequence[Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[SyncTaskHandle[Any]]:
         """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
         if is_borrowed(transaction):
-            preparing = self._submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            preparing = self._submissions.prepared_many(workflow, arguments, ids, options_of("submit_many()", options))
             return self._submit_borrowed(transaction, self._thread.call(preparing))
         submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner_of(transaction), **options)
         return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]

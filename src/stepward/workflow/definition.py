@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_args, overload
 
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
@@ -16,6 +16,7 @@ from stepward.policies import Limit, Supervision
 
 P = ParamSpec("P")
 R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 NAME = re.compile(r"[A-Za-z0-9._:-]{1,200}")
 UndoRuns = Literal["this run", "all runs"]
@@ -26,8 +27,18 @@ OURS = re.compile(
 """Names under which the engine keeps records of its own."""
 
 
+class ChildCall(Coroutine[object, object, R_co]):
+    """For type checkers: a call of a workflow, which a call of an operation or of a function is not."""
+
+
 class Workflow(Action[P, R]):
     """An ``async def`` under a name and a version; called inside a workflow it starts a child task."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> ChildCall[R]:
+            """A call that type checkers tell from those of other actions."""
+            raise NotImplementedError
 
     plan: Plan | None = None
     """The stages of a pipeline; None for workflow code, whose steps show as it reaches them."""

@@ -117,7 +117,7 @@ async def test_a_client_without_code_submits_and_waits_from_another_connection(w
 async def test_many_at_once_are_all_or_none(world: World) -> None:
     client = await world.start([doubling])
     with pytest.raises(Refused):
-        await client.submit_many(doubling, [(1,), ("two",)])
+        await client.submit_many(doubling, [(1,), ("two",)])  # type: ignore[arg-type]
     assert await client.tasks() == []
     handles = await client.submit_many(doubling, [(n,) for n in range(300)], ids=[f"n{n}" for n in range(300)])
     assert [await handle.result(timeout=30) for handle in handles] == [2 * n for n in range(300)]

@@ -55,7 +55,7 @@ def _address(database: Database, kind: str) -> str:
 def _app(database: Database, kind: str, **settings: Any) -> App:
     app = application.application(_address(database, kind), transport="store", **settings)
     app.submission("orders", accept=_accept)
-    app.schedule("hourly", application.parent, "0 * * * *", args=["cup"])
+    app.schedule("hourly", application.parent, "0 * * * *", args=("cup",))
     return app
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVarTuple, Unpack, overload
 
 from stepward.client.submitting.recurring import Recurring
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.schedules import CatchUp, OverlapPolicy
-from stepward.workflow.definition import Workflow
+from stepward.schedules.options import DeclaredScheduleOptions
+from stepward.workflow.definition import ChildCall
 from stepward.workflow.registry import Registry
+
+Ts = TypeVarTuple("Ts")
 
 
 class ScheduleDeclarations:
@@ -19,10 +22,30 @@ class ScheduleDeclarations:
     registry: Registry
     _recurring: dict[str, Recurring]
 
+    @overload
     def schedule(
         self,
         name: str,
-        workflow: Workflow[Any, Any],
+        workflow: Callable[[], ChildCall[object]],
+        cron: str,
+        timezone: str = "UTC",
+        **options: Unpack[DeclaredScheduleOptions],
+    ) -> None: ...
+    @overload
+    def schedule(
+        self,
+        name: str,
+        workflow: Callable[[*Ts], ChildCall[object]],
+        cron: str,
+        timezone: str = "UTC",
+        *,
+        args: tuple[*Ts],
+        **options: Unpack[DeclaredScheduleOptions],
+    ) -> None: ...
+    def schedule(
+        self,
+        name: str,
+        workflow: Any,
         cron: str,
         timezone: str = "UTC",
         *,

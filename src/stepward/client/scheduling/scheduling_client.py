@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Unpack
+from typing import Any, TypeVarTuple, Unpack, overload
 
-from stepward.client.handle import R, TaskHandle
+from stepward.client.handle import TaskHandle
 from stepward.client.scheduling import schedules
 from stepward.client.session import ClientSession
 from stepward.model.schedule import Schedule
 from stepward.schedules.options import ScheduleOptions
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall
+
+Ts = TypeVarTuple("Ts")
 
 
 class SchedulingClient:
@@ -23,8 +25,28 @@ class SchedulingClient:
         """The recurring tasks, by name."""
         return await self._session.store.operators.schedules()
 
+    @overload
     async def create_schedule(
-        self, name: str, workflow: Workflow[Any, R] | str, args: Sequence[Any] = (), **options: Unpack[ScheduleOptions]
+        self, name: str, workflow: Callable[[], ChildCall[object]], **options: Unpack[ScheduleOptions]
+    ) -> Schedule: ...
+    @overload
+    async def create_schedule(
+        self,
+        name: str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[object]],
+        args: tuple[*Ts],
+        **options: Unpack[ScheduleOptions],
+    ) -> Schedule: ...
+    @overload
+    async def create_schedule(
+        self, name: str, workflow: str, args: Sequence[Any] = (), **options: Unpack[ScheduleOptions]
+    ) -> Schedule: ...
+    async def create_schedule(
+        self,
+        name: str,
+        workflow: Any,
+        args: Sequence[Any] = (),
+        **options: Unpack[ScheduleOptions],
     ) -> Schedule:
         """Run a workflow at every nominal time of a cron expression, at an interval, or once; no deploy is needed.
 
@@ -37,7 +59,10 @@ class SchedulingClient:
         return TaskHandle(self._session, await schedules.trigger(self._session, schedule))
 
     async def backfill_schedule(self, schedule: str, start: datetime | str, end: datetime | str) -> list[TaskHandle]:
-        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once."""
+        """Start the tasks of the nominal times from ``start`` to ``end`` that have none yet, at most 1,000 at once.
+
+        Raises ScheduleNotFound.
+        """
         return [TaskHandle(self._session, id) for id in await schedules.backfill(self._session, schedule, start, end)]
 
     async def pause_schedule(self, schedule: str) -> bool:

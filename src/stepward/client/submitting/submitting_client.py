@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from sys import modules
-from typing import Any, Unpack
+from typing import Any, ParamSpec, TypeVarTuple, Unpack, overload
 
 from msgspec.structs import replace
 
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
-from stepward.client.submitting.options import Options
+from stepward.client.submitting.options import Options, options_of
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import SubmitOptions
+from stepward.model.tasks.submit_options import SubmitOptions, TaskOptions
 from stepward.model.tracing.submission_span import API, UNTRACED, producing
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall, Workflow
+
+P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 class SubmittingClient:
@@ -25,9 +28,20 @@ class SubmittingClient:
 
     _session: ClientSession
 
+    @overload
     async def submit(
         self,
-        workflow: Workflow[Any, R] | str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[R]],
+        *args: *Ts,
+        **options: Unpack[TaskOptions],
+    ) -> TaskHandle[R]: ...
+    @overload
+    async def submit(self, workflow: Workflow[P, R], *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]: ...
+    @overload
+    async def submit(self, workflow: str, *args: Any, **kwargs: Any) -> TaskHandle: ...
+    async def submit(  # type: ignore[misc]  # the options of the first are listed one by one
+        self,
+        workflow: Any,
         *args: Any,
         id: validation.Id | None = None,
         priority: int = 5,
@@ -39,7 +53,7 @@ class SubmittingClient:
         attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
         **kwargs: Any,
-    ) -> TaskHandle[R]:
+    ) -> TaskHandle[Any]:
         """Have a workflow run once; returns when that is durable.
 
         An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
@@ -54,21 +68,42 @@ class SubmittingClient:
             submitted = await self._session.submissions.write(prepared, transaction)
             return handles(self._session, submitted, prepared.known)[0]
 
+    @overload
     async def submit_many(
         self,
-        workflow: Workflow[Any, R] | str,
+        workflow: Callable[[Unpack[Ts]], ChildCall[R]],
+        arguments: Sequence[tuple[*Ts]],
+        *,
+        ids: Sequence[validation.Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[TaskHandle[R]]: ...
+    @overload
+    async def submit_many(
+        self,
+        workflow: str,
         arguments: Sequence[Sequence[Any]],
         *,
         ids: Sequence[validation.Id] | None = None,
         transaction: object = None,
         **options: Unpack[SubmitOptions],
-    ) -> list[TaskHandle[R]]:
+    ) -> list[TaskHandle]: ...
+    async def submit_many(
+        self,
+        workflow: Any,
+        arguments: Sequence[Any],
+        *,
+        ids: Sequence[validation.Id] | None = None,
+        transaction: object = None,
+        **options: Unpack[SubmitOptions],
+    ) -> list[TaskHandle[Any]]:
         """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
 
         With ``ids`` all are one transaction, without it 10,000 rows are.
         """
         validation.usable("client.submit_many()", self._session.missing)
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, Options(**options))
+            checked = options_of("submit_many()", options)
+            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, checked)
             submitted = await self._session.submissions.write_many(prepared, transaction, at_once=ids is not None)
             return handles(self._session, submitted, prepared.known)

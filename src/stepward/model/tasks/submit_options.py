@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TypedDict
+from uuid import UUID
 
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
 
 
-class SubmitOptions(TypedDict, total=False):
-    """The options of ``submit``, ``submit_many``, ``put`` and ``Accepted``; each is optional.
-
-    ``submit`` and ``put`` list them one by one, since their other keywords are the workflow's.
-    """
+class AcceptedOptions(TypedDict, total=False):
+    """The options of ``Accepted``: all but the id and the response queue, which its message names."""
 
     priority: int
     """0 (last) to 9 (first); 5 unless given."""
@@ -22,11 +20,33 @@ class SubmitOptions(TypedDict, total=False):
     """The task's own deadline: an instant, or a duration from now."""
     delay: Duration | None
     """The delay before it starts."""
-    reply_to: str | None
-    """The private response queue for its status events."""
     labels: Mapping[str, str] | None
     """Labels by which tasks can be found."""
     attributes: Mapping[str, AttributeValue] | None
     """Typed values by which tasks can be found; workflow code may change them."""
     fairness_key: str | None
     """Tasks of one priority are started in turns between their keys."""
+
+
+class SubmitOptions(AcceptedOptions, total=False):
+    """The options of ``submit_many``, which are also those of ``submit`` and ``put``; each is optional.
+
+    ``submit`` and ``put`` list them one by one, since their other keywords are the workflow's.
+    """
+
+    reply_to: str | None
+    """The private response queue for its status events."""
+
+
+class PutOptions(SubmitOptions, total=False):
+    """The options of ``put``."""
+
+    id: str | UUID | None
+    """The id of the task; one that is taken gives the task that exists."""
+
+
+class TaskOptions(PutOptions, total=False):
+    """The options of ``submit``."""
+
+    transaction: object
+    """The open transaction within which the task is submitted."""
