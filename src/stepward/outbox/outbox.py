@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVarTuple, Unpack, overload
 
 from stepward.client import Options
 from stepward.client.submitting import validation
@@ -16,6 +15,7 @@ from stepward.durations import Duration
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused, StepwardError
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.submit_options import PutOptions
 from stepward.outbox.entry import ENTRY_PLACE, written
 from stepward.outbox.tables import PUT, TABLE
 from stepward.payload import PAYLOAD_BYTES
@@ -32,7 +32,10 @@ from stepward.store.drivers import (
     state_of,
     within_savepoint,
 )
-from stepward.workflow.definition import Workflow
+from stepward.workflow.definition import ChildCall, Workflow
+
+P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 ACCEPTED = (
     "an open connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on PostgreSQL, or one of sqlite3, "
@@ -87,10 +90,22 @@ class Outbox:
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES, encryption: Encryption | None = None) -> None:
         self._rows = OutboxRows(app, payload_bytes, encryption)
 
+    @overload
     async def put(
         self,
         connection: object,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Callable[[*Ts], ChildCall[object]],
+        *args: *Ts,
+        **options: Unpack[PutOptions],
+    ) -> str: ...
+    @overload
+    async def put(self, connection: object, workflow: Workflow[P, Any], *args: P.args, **kwargs: P.kwargs) -> str: ...
+    @overload
+    async def put(self, connection: object, workflow: str, *args: Any, **kwargs: Any) -> str: ...
+    async def put(  # type: ignore[misc]  # the options of the first are listed one by one
+        self,
+        connection: object,
+        workflow: Any,
         *args: Any,
         id: validation.Id | None = None,
         priority: int = 5,
@@ -119,7 +134,11 @@ class Outbox:
         caller = _recognised(connection)
         await self._rows.load_keys()
         chosen, ask = self._rows.ask(caller, workflow, args, kwargs, options)
-        await converse(caller, _put(caller, ask))
+        if isinstance(caller, Blocking) or caller.database != "sqlite":
+            await converse(caller, _put(caller, ask))
+        elif caller.run_blocking is not None:
+            # Whether a transaction is open shows on the blocking connection alone.
+            await caller.run_blocking(lambda below: converse_blocking(below, _put(below, ask)))
         return chosen
 
 
@@ -129,10 +148,22 @@ class SyncOutbox:
     def __init__(self, app: str, *, payload_bytes: int = PAYLOAD_BYTES, encryption: Encryption | None = None) -> None:
         self._rows = OutboxRows(app, payload_bytes, encryption)
 
+    @overload
     def put(
         self,
         connection: object,
-        workflow: Workflow[Any, Any] | str,
+        workflow: Callable[[*Ts], ChildCall[object]],
+        *args: *Ts,
+        **options: Unpack[PutOptions],
+    ) -> str: ...
+    @overload
+    def put(self, connection: object, workflow: Workflow[P, Any], *args: P.args, **kwargs: P.kwargs) -> str: ...
+    @overload
+    def put(self, connection: object, workflow: str, *args: Any, **kwargs: Any) -> str: ...
+    def put(  # type: ignore[misc]  # the options of the first are listed one by one
+        self,
+        connection: object,
+        workflow: Any,
         *args: Any,
         id: validation.Id | None = None,
         priority: int = 5,
@@ -173,11 +204,14 @@ class SyncOutbox:
 
 def _recognised(connection: object) -> ExternalConnection:
     caller = recognised(connection)
-    awaits_a_file = caller is not None and caller.database == "sqlite" and not isinstance(caller, Blocking)
-    if caller is None or caller.database not in PUT or awaits_a_file:
+    if caller is None or caller.database not in PUT or _awaits_a_file_alone(caller):
         on = f" on {caller.database}" if caller is not None else ""
         raise Refused(f"connection: expected {ACCEPTED}, found {name_of(connection)}{on}; give one of them")
     return caller
+
+
+def _awaits_a_file_alone(caller: ExternalConnection) -> bool:
+    return caller.database == "sqlite" and not isinstance(caller, Blocking) and caller.run_blocking is None
 
 
 def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
@@ -197,11 +231,11 @@ def _put(caller: ExternalConnection, ask: Ask) -> Dialogue[None]:
 
 def _is_in_transaction(caller: ExternalConnection) -> bool:
     """Whether a row written now waits for a commit; older Python begins a transaction before the first such row."""
-    found = caller.in_file() if isinstance(caller, Blocking) and caller.in_file is not None else None
-    if not isinstance(found, sqlite3.Connection):
+    found: Any = caller.in_file() if isinstance(caller, Blocking) and caller.in_file is not None else None
+    if not hasattr(found, "in_transaction"):  # neither of sqlite3 nor of aiosqlite
         return False
     by_itself = getattr(found, "autocommit", -1)
-    return found.in_transaction or by_itself is False or (by_itself == -1 and found.isolation_level is not None)
+    return bool(found.in_transaction or by_itself is False or (by_itself == -1 and found.isolation_level is not None))
 
 
 def _once(ask: Ask) -> Dialogue[None]:

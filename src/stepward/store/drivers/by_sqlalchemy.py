@@ -20,11 +20,13 @@ UNBOUND = Refused(
 def recognised(connection: object) -> Blocking | None:
     """How to ask it, if it is one. Raises Refused for a session that is bound to no one database."""
     given = connection() if isinstance(connection, scoped_session) else connection
-    if isinstance(given, Connection):
-        return Blocking(given.dialect.name, partial(_ask, given), partial(_in_file, given))
-    if isinstance(given, Session):
-        return Blocking(_database(given), partial(_ask, given), partial(_in_file, given))
-    return None
+    return caller_of(given) if isinstance(given, Connection | Session) else None
+
+
+def caller_of(given: Connection | Session) -> Blocking:
+    """How to ask it. Raises Refused for a session that is bound to no one database."""
+    database = given.dialect.name if isinstance(given, Connection) else _database(given)
+    return Blocking(database, partial(_ask, given), partial(_in_file, given))
 
 
 def written(ask: Ask) -> tuple[TextClause, dict[str, str]]:
@@ -46,7 +48,7 @@ def _ask(given: Connection | Session, ask: Ask) -> ExternalRows:
 
 
 def _in_file(given: Connection | Session) -> object:
-    return _connection(given).connection.dbapi_connection
+    return _connection(given).connection.driver_connection
 
 
 def _connection(given: Connection | Session) -> Connection:

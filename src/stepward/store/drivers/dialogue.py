@@ -38,7 +38,7 @@ class Blocking(NamedTuple):
     """``postgresql`` or ``sqlite``."""
     ask: Callable[[Ask], ExternalRows]
     in_file: Callable[[], object] | None = None
-    """On SQLite: the connection of sqlite3 that it goes through."""
+    """On SQLite: the connection of sqlite3 or aiosqlite that it goes through."""
 
 
 class Awaited(NamedTuple):
@@ -46,6 +46,8 @@ class Awaited(NamedTuple):
 
     database: str
     ask: Callable[[Ask], Awaitable[ExternalRows]]
+    run_blocking: Callable[[Callable[[Blocking], None]], Awaitable[None]] | None = None
+    """On SQLite: calls a function with the blocking connection below, as SQLAlchemy's ``run_sync`` does."""
 
 
 ExternalConnection = Blocking | Awaited
