@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward import Agent, App, Supervision, workflow
+from stepward import Agent, App, Supervision, stream, workflow
 
 payments = Agent("payments")
 
@@ -14,7 +14,10 @@ async def charge(order: str, cents: int) -> str:
 
 @workflow(supervision=Supervision(then="undo"))
 async def fulfil(order: str, cents: int) -> str:
-    return await charge(order, cents)
+    stream("progress").write({"step": "charge", "done": 0, "of": 1})
+    charge_id = await charge(order, cents)
+    stream("progress").write({"step": "charge", "done": 1, "of": 1})
+    return charge_id
 
 
 def make_app(store: str | None = None) -> App:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel
 
 from examples.frameworks.orders import fulfil, make_app
 from stepward import App
-from stepward.integrations.fastapi import StepwardClient, TaskId, error_handlers, lifespan
+from stepward.integrations.fastapi import StepwardClient, TaskId, error_handlers, lifespan, value_events
 
 
 class Order(BaseModel):
@@ -28,5 +28,9 @@ def service(app: App | None = None) -> FastAPI:
     @web.get("/orders/{task_id}")
     async def show(task_id: str, client: StepwardClient) -> dict[str, str]:
         return {"state": (await client.task(task_id).status()).state}
+
+    @web.get("/orders/{task_id}/progress")
+    async def progress(task_id: str, request: Request, client: StepwardClient) -> Response:
+        return await value_events(request, client.task(task_id), "progress")
 
     return web

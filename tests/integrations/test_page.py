@@ -12,7 +12,7 @@ def test_each_block_is_a_part_of_an_example() -> None:
     examples = [_lines(path.read_text()) for path in (ROOT / "examples/frameworks").rglob("*.py")]
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs/frameworks.md").read_text(), re.DOTALL)
     strangers = [block for block in blocks if not any(_lines(block) in example for example in examples)]
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     assert strangers == []
 
 

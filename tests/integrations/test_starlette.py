@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from fastapi import FastAPI
 from examples.frameworks.orders import make_app
 from examples.frameworks.with_fastapi import service
 from stepward import Client
+from stepward.integrations import server_sent_events
 from stepward.integrations.fastapi import StepwardClient, error_handlers
 
 ORDER = {"number": "A-1", "cents": 4200}
@@ -83,3 +85,51 @@ async def test_a_service_without_the_lifespan_is_named() -> None:
         found = await client.get("/")
     assert found.status_code == 422
     assert "found another lifespan; pass that one" in found.json()["detail"]
+
+
+async def test_progress_is_sent_as_events_with_positions_until_the_end(web: httpx.AsyncClient) -> None:
+    await web.post("/orders", json=ORDER, headers={"Idempotency-Key": "A-1"})
+    found = await web.get("/orders/A-1/progress")
+    assert found.headers["content-type"].startswith("text/event-stream")
+    assert found.text == (
+        'id: 0\ndata: {"step":"charge","done":0,"of":1}\n\nid: 1\ndata: {"step":"charge","done":1,"of":1}\n\n'
+    )
+
+
+async def test_a_browser_that_reconnects_goes_on_behind_its_last_event_and_is_stopped_at_the_end(
+    web: httpx.AsyncClient, client: Client
+) -> None:
+    await web.post("/orders", json=ORDER, headers={"Idempotency-Key": "A-1"})
+    await client.task("A-1").result(timeout=60)
+    behind = await web.get("/orders/A-1/progress", headers={"Last-Event-ID": "0"})
+    assert behind.text.startswith("id: 1\n")
+    assert (await web.get("/orders/A-1/progress", headers={"Last-Event-ID": "1"})).status_code == 204
+
+
+async def test_progress_of_what_is_not_there_is_refused_before_the_answer_begins(web: httpx.AsyncClient) -> None:
+    assert (await web.get("/orders/A-2/progress")).status_code == 404
+    await web.post("/orders", json=ORDER, headers={"Idempotency-Key": "A-1"})
+    wrong = await web.get("/orders/A-1/progress", headers={"Last-Event-ID": "x"})
+    assert (wrong.status_code, wrong.json()["detail"]) == (
+        422,
+        "Last-Event-ID: expected the position of a value, found 'x'; leave it out",
+    )
+
+
+async def test_a_stream_without_values_is_kept_open_by_comments_and_given_up_with_its_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_sent_events, "PAUSE_SECONDS", 0.001)
+    given_up = asyncio.Event()
+
+    async def silent() -> AsyncIterator[tuple[int, Any]]:
+        try:
+            await asyncio.Event().wait()
+            yield 0, None
+        finally:
+            given_up.set()
+
+    events = server_sent_events._written(silent(), None)
+    assert [await anext(events) for _ in range(2)] == [b": \n\n"] * 2
+    await events.aclose()  # type: ignore[attr-defined]
+    assert given_up.is_set()

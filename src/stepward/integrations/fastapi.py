@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import Depends
 
 from stepward.client import Client
-from stepward.integrations.starlette import client_of, error_handlers, lifespan, task_id_of
+from stepward.integrations.starlette import client_of, error_handlers, lifespan, task_id_of, value_events
 
-__all__ = ["StepwardClient", "TaskId", "error_handlers", "lifespan"]
+__all__ = ["StepwardClient", "TaskId", "error_handlers", "lifespan", "value_events"]
 
 StepwardClient = Annotated[Client, Depends(client_of)]
 """The client that ``lifespan`` opened."""

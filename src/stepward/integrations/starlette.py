@@ -15,8 +15,9 @@ from stepward.app import App
 from stepward.client import Client
 from stepward.errors import Refused, StepwardError
 from stepward.http.problem_documents import PROBLEM_JSON, encoded, headers_of, problem_of_error
+from stepward.integrations.server_sent_events import value_events
 
-__all__ = ["answer", "client_of", "error_handlers", "lifespan", "task_id_of"]
+__all__ = ["answer", "client_of", "error_handlers", "lifespan", "task_id_of", "value_events"]
 
 STATE = "stepward_client"
 """The key of the client in the lifespan's state."""
