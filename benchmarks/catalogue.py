@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.measures import brokers, memory, one_process, postgres_costs, processes, queues
 from benchmarks.measures.browser_latency import clicking
+from benchmarks.measures.development import development
 from benchmarks.measures.draining import draining
 from benchmarks.measures.encryption import encryption
 from benchmarks.measures.safeguards import safeguards
@@ -72,6 +73,7 @@ SQLITE = Catalogue(
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "growth": one_process.growth,
         "encryption": encryption,
+        "development": development,
     },
     {
         ("throughput", "steps_per_s"): Target(15_000, at_most=False),
@@ -89,6 +91,9 @@ SQLITE = Catalogue(
         ("growth", "million_times_thousand"): Target(1.2, at_most=True),
         ("encryption", "local_cpu"): Target(1.15, at_most=True),
         ("encryption", "store_cpu"): Target(1.15, at_most=True),
+        ("development", "user_test_ms"): Target(20, at_most=True),
+        ("development", "replay_1000_histories_s"): Target(2.0, at_most=True),
+        ("development", "stream_values_per_s"): Target(5_000, at_most=False),
     },
     _files,
 )

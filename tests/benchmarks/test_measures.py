@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.application import make_app
 from benchmarks.measures import brokers, one_process, processes, queues
+from benchmarks.measures.development import development
 from benchmarks.measures.draining import draining
 from benchmarks.measures.postgres_costs import costs
 from benchmarks.measures.safeguards import safeguards, unguarded
@@ -51,6 +52,11 @@ async def test_a_two_step_task_alone_costs_three_commits_of_its_own(postgres: Po
     figures = await costs(postgres, tasks=50, rest=0.5)
     assert 2.5 < figures["commits"] < 4.5
     assert 1_000 < figures["wal_bytes"] < 20_000
+
+
+async def test_what_developers_wait_for_is_measured(place: Place) -> None:
+    figures = await development(place, rounds=1, histories=20, streams=2, values=10)
+    assert all(figure > 0 for figure in figures.values())
 
 
 @pytest.mark.faults
