@@ -62,18 +62,24 @@ class Settings:
     """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
 
     store: str = _setting("sqlite:///stepward.db", readers.store, show=show_store)
+    """The address of the state store: ``sqlite:///FILE.db`` or ``postgresql://…``."""
     transport: str = _setting("local", readers.transport, show=show_transport)
     """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
     ``nats://HOST``, ``amqp://HOST``; ``?prefix=NAME`` goes before every name there."""
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=show_duration)
+    """How long an instance lives without renewing its lease; it renews each third."""
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=show_duration)
+    """Pause between two passes of the Supervisor."""
     poll: float = _setting(1.0, readers.duration(0.01, HOUR), show=show_duration)
     """Longest time for which an actor does not read the store when nothing wakes it."""
     payload_bytes: int = _setting(MIB, readers.size(KIB, 64 * MIB), show=thresholds.show_size)
+    """Most bytes of arguments, a result or a signal."""
     traceback_bytes: int = _setting(4 * KIB, readers.size(0, 64 * KIB), show=show_traceback)
     """Bytes kept of the traceback of a failed attempt; 0 keeps none."""
     history_steps: int = _setting(50_000, readers.count(1, 10_000_000), show=show_count)
+    """Most steps of one run; a longer workflow begins another by ``continue_as_new``."""
     history_bytes: int = _setting(64 * MIB, readers.size(KIB, 16 * GIB), show=thresholds.show_size)
+    """Most bytes of payloads of one run."""
     child_depth: int = _setting(100, readers.count(1, 10_000), show=show_count)
     """Most levels of child tasks."""
     commit_rows: int = _setting(5_000, readers.count(1, 1_000_000), show=show_count)
@@ -82,6 +88,7 @@ class Settings:
     tasks_in_memory: int = _setting(100_000, readers.count(1, 10_000_000), show=show_count)
     """Most waiting tasks that a Scheduler keeps in memory."""
     evict_after: float | None = _setting(60.0, readers.duration(0, 365 * DAY, never=True), show=show_duration)
+    """How long a waiting task stays in memory; ``never``: until memory is needed."""
     retention: float | None = _setting(30 * DAY, readers.duration(1, 3650 * DAY, never=True), show=show_duration)
     """How long ended tasks are kept; tasks in error are kept for ever."""
     retention_rules: tuple[RetentionRule, ...] | None = _setting(None, readers.retention_rules, show=show_rules)
@@ -104,7 +111,9 @@ class Settings:
     synchronous_standbys: int = _setting(0, readers.count(0, 100), show=show_count)
     """How many standbys of a PostgreSQL server must confirm each commit; with fewer an alert is raised."""
     webhook_url: str | None = _setting(None, readers.webhook_url, show=show_url)
+    """Where alerts are posted."""
     webhook_secret: str | None = _setting(None, readers.secret, show=show_secret)
+    """The secret that signs them, as ``env:NAME``, ``file:PATH`` or itself."""
     webhook_private_hosts: tuple[str, ...] | None = _setting(None, readers.hosts, show=show_hosts)
     """Hosts that ``webhook_url`` may name although their addresses are private."""
     alert_sinks: tuple[SinkSettings, ...] | None = _setting(None, read_sinks, show=show_sinks)
@@ -129,12 +138,14 @@ class Settings:
     """Where payloads of more than ``large_payload_bytes`` are kept, with references in the store and the queues:
     ``file:///FOLDER``, ``s3://BUCKET/PREFIX`` or ``az://ACCOUNT/CONTAINER/PREFIX``; without it all are in the store."""
     large_payload_bytes: int = _setting(OVER_BYTES, readers.size(KIB, 64 * MIB), show=thresholds.show_size)
+    """Payloads up to this size stay in the store and the queues."""
     large_payload_orphans: float = _setting(DAY, readers.duration(HOUR, 365 * DAY), show=show_duration)
     """Age from which objects that belong to no task are deleted."""
     encryption: Encryption | None = _setting(None, read_encryption, show=shown_encryption)  # noqa: RUF009  a field's
     """The keys that encrypt payloads: an ``Encryption``, or text of the form ``ID:KEY ID:KEY``, ``file:PATH``,
     ``env:NAME``; without keys payloads are stored and sent as they are."""
     log_level: str = _setting("INFO", readers.log_level)
+    """Of ``stepward run`` and the other commands with actors."""
     log_format: str = _setting("text", readers.one_of("text", "json"))
     """``text``, or ``json``: an object a line, with the same fields."""
     metrics: str | None = _setting(None, readers.listen_address, show=lambda address: address or "none")
