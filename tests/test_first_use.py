@@ -322,7 +322,7 @@ def test_an_outbox_takes_a_uuid(tmp_path: Path) -> None:
 
 async def test_an_unknown_argument_is_refused_with_the_nearest_name(app: App) -> None:
     async with app.client() as client:
-        with pytest.raises(InvalidArguments, match=r"unexpected keyword argument 'amout'; did you mean 'amount'\?$"):
+        with pytest.raises(InvalidArguments, match=r"found: the unknown argument 'amout'; did you mean 'amount'\?$"):
             await client.submit(order, amout=3)  # type: ignore[call-overload]
         with pytest.raises(InvalidArguments, match=r"'prioriti'; did you mean 'priority'\?$"):
             await client.submit(order, 3, prioriti=9)  # type: ignore[call-arg]

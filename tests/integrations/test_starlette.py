@@ -92,7 +92,7 @@ async def test_progress_is_sent_as_events_with_positions_until_the_end(web: http
     found = await web.get("/orders/A-1/progress")
     assert found.headers["content-type"].startswith("text/event-stream")
     assert found.text == (
-        'id: 0\ndata: {"step":"charge","done":0,"of":1}\n\nid: 1\ndata: {"step":"charge","done":1,"of":1}\n\n'
+        'id: 0\ndata: {"done":0,"of":1,"step":"charge"}\n\nid: 1\ndata: {"done":1,"of":1,"step":"charge"}\n\n'
     )
 
 

@@ -18,11 +18,11 @@ ROOT = Path(__file__).parents[2]
 PRELUDES = tomllib.loads(Path(__file__).with_name("page_preludes.toml").read_text("utf-8"))
 FOLDER = "build/pages"
 """Below the root; type checkers keep what they know of a file by its path."""
-EXCERPTS = {"docs/frameworks.md", "docs/tutorial.md"}
+EXCERPTS = {"docs/frameworks.md"}
 """Pages whose blocks are compared with files of ``examples/``, which the type checkers read themselves."""
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"# (\w+)\.py\b")
-IMPORTED = {"shop": "readme_shop", "orders": "tutorial_web_orders"}
+IMPORTED = {"app": "tutorial_app", "orders": "tutorial_web_orders", "shop": "readme_shop"}
 """The programs that pages import, by the names that they have there."""
 DECLARATIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 WRONG = "  # wrong: "
@@ -74,7 +74,8 @@ def _of_page(found: list[Block]) -> Iterator[Program]:
             yield _program(f"{stem}_{number}", [found[0], block], prelude)
         return
     for name, group in _by_file(found).items():
-        yield _program(f"{stem}_{name}" if name else stem, group, {} if name else prelude)
+        of_file = PRELUDES.get(f"{Path(page).name} {name}", {})
+        yield _program(f"{stem}_{name}" if name else stem, group, of_file if name else prelude)
 
 
 def _by_file(found: Iterable[Block]) -> dict[str, list[Block]]:
@@ -90,6 +91,8 @@ def _by_file(found: Iterable[Block]) -> dict[str, list[Block]]:
 
 def _program(name: str, found: Iterable[Block], prelude: dict[str, str]) -> Program:
     before = prelude.get("before", "").strip("\n").splitlines()
+    if "begins_as" in prelude:
+        before = (ROOT / prelude["begins_as"]).read_text("utf-8").splitlines()
     lines: list[tuple[str, str]] = [(line, f"page_preludes.toml: {name}") for line in before]
     for number, block in enumerate(found, 1):
         written = block.code.splitlines()

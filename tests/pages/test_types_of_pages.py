@@ -20,7 +20,7 @@ EXAMPLES = [f"../../examples/{name}" for name in ("frameworks", "transactions", 
 UNTYPED = ["../../examples/frameworks/with_celery.py"]
 """Celery has no types."""
 Found = dict[str, str]
-"""What is said of each place that is refused."""
+"""The message for each place that is refused."""
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,16 @@ class StandInCursor:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cursor, name)
 
+    def __await__(self) -> Generator[Any, None, StandInCursor]:
+        yield from ()
+        return self
+
+    async def __aenter__(self) -> StandInCursor:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._cursor.close()
+
 
 class StandInConnection:
     """A connection that is awaited before its use."""
@@ -47,7 +57,7 @@ class StandInConnection:
         yield from ()
         return self
 
-    async def cursor(self) -> StandInCursor:
+    def cursor(self) -> StandInCursor:
         return StandInCursor(self._conn.cursor())
 
     @property

@@ -18,7 +18,7 @@ from stepward.model.states import TASK_ENDS
 PAUSE_SECONDS = 10.0
 """Seconds without a value after which a comment is sent: proxies keep the connection, and a reader that left shows."""
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-Values = AsyncIterator[tuple[int, Any]]
+StreamedValues = AsyncIterator[tuple[int, Any]]
 
 
 async def value_events(request: Request, task: TaskHandle[Any], stream: str) -> Response:
@@ -42,7 +42,7 @@ def _position(last: str) -> int:
     return int(last)
 
 
-async def _written(values: Values, first: tuple[int, Any] | None) -> AsyncIterator[bytes]:
+async def _written(values: StreamedValues, first: tuple[int, Any] | None) -> AsyncIterator[bytes]:
     if first is not None:
         yield _event(*first)
     waiting = asyncio.ensure_future(anext(values, None))

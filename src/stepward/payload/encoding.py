@@ -266,9 +266,10 @@ class Signature:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             unknown = next((name for name in kwargs if name not in self._signature.parameters), "")
+            found = f"the unknown argument {unknown!r}" if unknown else str(error)
             advice = nearest(unknown, [*self._signature.parameters, *options]) or "pass values that fit"
             raise InvalidArguments(
-                f"arguments of {self.what}: expected {self.text()}, found: {error}; {advice}"
+                f"arguments of {self.what}: expected {self.text()}, found: {found}; {advice}"
             ) from None
         bound.apply_defaults()
         return tuple(bound.arguments.values())
