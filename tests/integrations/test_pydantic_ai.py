@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from stepward import App, Retry, Supervision, TaskFailed, TaskUndone, workflow
 from stepward.errors import DeclarationError
 from stepward.integrations.pydantic_ai import PydanticAgent, dump_messages, load_messages, operation_tool
 from stepward.integrations.pydantic_ai.messages import dump_parameters, load_parameters
-from stepward.testing import environment, replay
+from stepward.testing import AppEnvironment, environment, explore, replay
 from tests.integrations import desk_calls
 from tests.integrations.desk_calls import approvals, ask_person, asked, entries, history_of, orders, refund
 
@@ -48,17 +48,18 @@ def refunding(results: list[Any]) -> ModelResponse:
     return ModelResponse(parts=[part], usage=RequestUsage(input_tokens=7, output_tokens=2))
 
 
-def desk_app(turn: Turn, tools: list[Any] | None = None, *, then: Any = "undo", **agent: Any) -> App:
+def desk_app(
+    turn: Turn, tools: list[Any] | None = None, *, then: Any = "undo", threshold: int = 0, **agent: Any
+) -> App:
     """An application whose model answers with ``turn``."""
 
     async def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return turn(results_of(messages))
 
     loop = ModelLoop(FunctionModel(model), name="desk", tools=tools or [])
-    agent = {"retry": Retry(initial="10ms")} | agent
-    desk = PydanticAgent(loop, **agent)
+    desk = PydanticAgent(loop, retry=Retry(initial="10ms"))
 
-    @workflow(supervision=Supervision(threshold=0, then=then))
+    @workflow(supervision=Supervision(threshold=threshold, then=then))
     async def support(question: str) -> str:
         return (await desk.run(question)).output
 
@@ -105,6 +106,19 @@ async def test_a_process_that_dies_costs_no_turn_that_was_recorded(at: str) -> N
         recorded = {"agent.call.before": 0, "agent.call.after": 1, "turn.finish.after": 0}[at]
         assert (turns.count(0), turns.count(1)) == (1 + recorded, 1)
         assert await task.value("usage") == {"requests": 2, "input_tokens": 14, "output_tokens": 4}
+
+
+def test_no_turn_is_asked_for_again_after_the_next_one_whatever_strikes() -> None:
+    app = desk_app(refunding, [operation_tool(refund)], threshold=50)
+
+    async def ask(env: AppEnvironment) -> None:
+        task = await env.client.submit("support", "broken")
+        assert await task.result() == "refunded 100 for A-1"
+        keys = [call.idempotency_key for call in env.calls(operation(app))]
+        assert [key for key, _ in groupby(keys)] == list(dict.fromkeys(keys))
+        assert await task.value("usage") == {"requests": 2, "input_tokens": 14, "output_tokens": 4}
+
+    explore(app, ask, seeds=30)
 
 
 def failing(error: Exception, times: int) -> Turn:
