@@ -15,6 +15,8 @@ from stepward import (
     Supervision,
     TaskHandle,
     Unrecoverable,
+    publish,
+    stream,
     wait_for,
     wait_for_update,
     workflow,
@@ -98,6 +100,17 @@ async def account() -> int:
 
 
 @workflow
+async def narrate() -> str:
+    publish("progress", {"done": 1, "of": 2})
+    stream("lines").write("the first line")
+    await wait_for("go")
+    publish("progress", {"done": 2, "of": 2})
+    stream("lines").write(f"the second line {EVIL}")
+    await wait_for("end")
+    return "done"
+
+
+@workflow
 async def many(number: int) -> int:
     return len(await asyncio.gather(*[send(str(each)) for each in range(number)]))
 
@@ -106,7 +119,7 @@ async def many(number: int) -> int:
 async def app(tmp_path: Path) -> AsyncIterator[App]:
     """An application at work."""
     store = f"sqlite:///{tmp_path}/shop.db"
-    app = App("shop", workflows=[fulfil, approval, account, many], agents=[payment, parcel], store=store)
+    app = App("shop", workflows=[fulfil, approval, account, narrate, many], agents=[payment, parcel], store=store)
     async with app.running():
         yield app
 

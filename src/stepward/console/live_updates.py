@@ -62,14 +62,20 @@ async def _changes(
 
 
 async def _task_look(client: ScopedClient, id: str) -> ChangeCheck:
-    shown = etag_of(await client.status(id))
+    shown = await _standing(client, id)
 
     async def look() -> bool:
         nonlocal shown
-        before, shown = shown, etag_of(await client.status(id))
+        before, shown = shown, await _standing(client, id)
         return shown != before
 
     return look
+
+
+async def _standing(client: ScopedClient, id: str) -> tuple[object, ...]:
+    """What changes with the task, with each value that it publishes, and with its streams."""
+    values = [(value.name, value.at, value.value) for value in await client.live_values(id)]
+    return etag_of(await client.status(id)), values, await client.streams(id)
 
 
 async def _list_look(client: ScopedClient) -> ChangeCheck:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from stepward.client import StepRecord, TaskStatus
-from stepward.model.records import Audit
+from stepward.model.records import Audit, Step
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,7 +24,7 @@ class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     actor: str | None = None
 
 
-def history_of(status: TaskStatus, steps: Sequence[StepRecord], acts: Sequence[Audit]) -> list[HistoryEntry]:
+def history_of(status: TaskStatus, steps: Sequence[StepRecord | Step], acts: Sequence[Audit]) -> list[HistoryEntry]:
     """All recorded events of a task, oldest first; of a step that was repeated, those of the last attempt."""
     created = HistoryEntry(at=_instant(status.created_at), what="created")
     found: list[HistoryEntry] = []
