@@ -239,3 +239,34 @@ async def test_an_instance_is_drained_with_a_button(local: httpx.AsyncClient, cl
     acts = [audit for audit in await client.audits() if audit.act == "drain"]
     assert [audit.actor for audit in acts] == ["local"]
     assert (forms[0].get("id") or "none").encode() in acts[0].details
+
+
+async def test_a_schedule_is_run_now_and_caught_up_with(local: httpx.AsyncClient, client: Client) -> None:
+    await client.create_schedule("nightly", "fulfil", ["good"], every="1h", start="2026-01-01T00:00:00Z")
+    page = await page_of(local, "/schedules")
+    (first, second) = [form for form in forms_of(page) if form.get("name") == "nightly"][:2]
+    answer = await send(local, first, verb="trigger")
+    assert answer.status_code == 303 and answer.headers["location"].startswith("/tasks/nightly@")
+    assert (await local.get(answer.headers["location"].partition("?")[0])).status_code == 200
+    ranged = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T02:30:00Z"}
+    answer = await send(local, second, verb="backfill", **ranged)
+    assert answer.headers["location"] == "/schedules?done=backfill_schedule"
+    made = [task.id for task in await client.tasks(workflow="fulfil") if "2026-01-01" in task.id]
+    assert len(made) == 3
+    assert (await send(local, second, verb="backfill", **ranged | {"end": "soon"})).status_code == 422
+
+
+async def test_alerts_show_which_sinks_have_them(local: httpx.AsyncClient, client: Client, failed: TaskHandle) -> None:
+    async with asyncio.timeout(30):
+        while "sent to log" not in await page_of(local, "/alerts"):  # noqa: ASYNC110  the Supervisor reports nothing here
+            await asyncio.sleep(0.1)
+
+
+async def test_settings_list_the_tokens_for_admins_alone(
+    local: httpx.AsyncClient, remote: httpx.AsyncClient, signed_in: SignedIn
+) -> None:
+    operator, admin = await signed_in("operator"), await signed_in("admin")
+    page = (await remote.get("/settings", headers=admin)).text
+    assert "API tokens" in page and "operator" in page.partition('id="tokens"')[2]
+    assert "secret" not in page.partition('id="tokens"')[2]
+    assert "API tokens" not in (await remote.get("/settings", headers=operator)).text

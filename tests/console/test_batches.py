@@ -111,3 +111,15 @@ async def test_what_is_shown_of_a_batch_is_escaped(
     page = (await local.get(path.format(id=batch.id))).text
     assert "<script>alert(1)" not in page
     assert "<img src=x" not in page
+
+
+async def test_the_tasks_that_refused_are_asked_again_from_the_page_of_their_batch(
+    local: httpx.AsyncClient, client: Client, failed: TaskHandle
+) -> None:
+    batch = await client.batches.start(await client.batches.preview("resume", ERRORS), rate=500)
+    await until(lambda: client.batches.get(batch.id), lambda found: found.state in BATCH_ENDS)
+    page = (await local.get(f"/batches/{batch.id}")).text
+    again = next(form for form in forms_of(page) if form.action == "/batches/preview")
+    assert (again.get("verb"), again.get("where")) == ("resume", "id in ('order-1')")
+    preview = await send(local, again)
+    assert preview.status_code == 200 and "Resume 1 task?" in preview.text

@@ -82,6 +82,8 @@ DONE = {
     "discard": "Discarded for good.",
     "pause_schedule": "Paused: times that pass meanwhile are skipped.",
     "resume_schedule": "Resumed from its next nominal time on.",
+    "trigger_schedule": "Started: this is the task of the schedule, beside its nominal times.",
+    "backfill_schedule": "Started: a task for each nominal time of the range that had none.",
     "remove_schedule": "Removed; the tasks that it made stay.",
 }
 """The message of a page after an act, by the word in its address."""

@@ -14,6 +14,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
+from stepward.model.console_links import task_href
 from stepward.model.limits.flow_limit import agent_limit
 
 AGENT_ACTS = {"suspend": "suspend_agent", "set_limit": "set_limit", "reset_limit": "reset_limit"}
@@ -97,13 +98,19 @@ async def drain_act(request: PageRequest, client: RequestClient, console: Shared
 
 @post("/schedules/act", permission=Permission.OPERATE)
 async def schedule_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
-    """Pause, resume or remove a schedule."""
+    """Pause, resume, trigger, backfill or remove a schedule."""
     form = await sent_form(request, console.guard, client.principal)
     name, verb, unscoped = form.text("name"), form.text("verb"), client.unscoped
     if verb == "remove":
         _check_administers(client)
         form.check_typed(name)
         await unscoped.remove_schedule(name)
+    elif verb == "trigger":
+        task = await unscoped.trigger_schedule(name)
+        return _back(request, task_href(task.id), "trigger_schedule")
+    elif verb == "backfill":
+        await unscoped.backfill_schedule(name, form.text("start").strip(), form.text("end").strip())
+        return _back(request, "/schedules", "backfill_schedule")
     elif not await (unscoped.pause_schedule if verb == "pause" else unscoped.resume_schedule)(name):
         raise HttpRefusal(
             409, f"schedule {name[:100]}: it has changed since the page was shown; look again, then decide"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import get
@@ -10,8 +11,9 @@ from stepward.client import session_of
 from stepward.console.page_frame import ROWS_SHOWN, PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.model.alerts.alert_routing import TEST_KIND, severity_of
+from stepward.model.alerts.alert_routing import TEST_KIND, AlertReceipt, severity_of
 from stepward.model.alerts.silences import AlertSilence
+from stepward.model.records import Alert
 from stepward.views.alert_kinds import PAGES, meaning_of
 from stepward.views.alerts import message_of, subject_of
 
@@ -23,8 +25,12 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
     found = await client.alerts(limit=ROWS_SHOWN, open_only=not everything)
     ordered = sorted(found, key=lambda alert: (alert.acknowledged_at is not None, -alert.number))
     groups: dict[tuple[bool, str], list[dict[str, Any]]] = {}
+    receipts = await _receipts(client, ordered)
     for alert in ordered:
+        taken = receipts.get(alert.number, [])
         row = {
+            "sent": [each.sink for each in taken if each.raised_at is not None],
+            "refused": [each for each in taken if each.raised_at is None and each.error is not None],
             "alert": alert,
             "subject": subject_of(alert),
             "message": message_of(alert),
@@ -45,6 +51,16 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
     values = {"groups": shown, "everything": everything, "sinks": await _sinks(client)}
     values["silences"] = await _silences(client)
     return await console.page(request, client, "alerts.html", values)
+
+
+async def _receipts(client: RequestClient, alerts: Sequence[Alert]) -> dict[int, list[AlertReceipt]]:
+    """By alert, what sinks took or refused; none for a principal who may not see all."""
+    found: dict[int, list[AlertReceipt]] = {}
+    if client.principal.may(Permission.READ_ALL):
+        operators = session_of(client.unscoped).store.operators
+        for receipt in await operators.alert_receipts([alert.number for alert in alerts]):
+            found.setdefault(receipt.number, []).append(receipt)
+    return found
 
 
 async def _silences(client: RequestClient) -> list[AlertSilence]:

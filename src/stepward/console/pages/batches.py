@@ -5,10 +5,11 @@ from __future__ import annotations
 from litestar import get
 from litestar.params import FromPath
 
+from stepward.console.acts.batches import VERBS
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.store.contract import BATCH_ENDS, Batch, BatchState
+from stepward.store.contract import BATCH_ENDS, Batch, BatchState, BatchVerb
 from stepward.views.batches import part_done, said_of
 from stepward.views.state_symbols import Tone
 
@@ -36,6 +37,7 @@ async def batch_page(
 ) -> PageResponse:
     """A batch: what it asks, how far it is, and what refused."""
     batch = await client.batches.get(batch_id)
+    may_administer = client.principal.may(Permission.ADMINISTER)
     values = {
         "batch": batch,
         "look": TONES[batch.state],
@@ -44,8 +46,17 @@ async def batch_page(
         "ended": batch.state in BATCH_ENDS,
         "left": _seconds_left(batch),
         "refused_where": _where_refused(batch),
+        "can_repeat": batch.verb in VERBS and (batch.verb is not BatchVerb.DELETE or may_administer),
+        "repeated": _repeated(batch),
     }
     return await console.page(request, client, "batch.html", values)
+
+
+def _repeated(batch: Batch) -> dict[str, str]:
+    """The options of a resubmission that the same act on the tasks that refused begins with."""
+    said = batch.parameters
+    given = {"doubt": said.doubt, "later": said.later, "priority": said.priority}
+    return {name: str(value) for name, value in given.items() if value is not None}
 
 
 def _seconds_left(batch: Batch) -> float | None:

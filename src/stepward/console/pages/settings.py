@@ -7,9 +7,11 @@ from typing import Any
 
 from litestar import get
 
-from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
+from stepward.client import session_of
+from stepward.console.page_frame import ROWS_SHOWN, PageRequest, PageResponse, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
+from stepward.model.credentials import Credential, CredentialKind
 from stepward.model.records import Role
 
 
@@ -34,4 +36,18 @@ async def settings_values(client: Any) -> dict[str, Any]:
         for permission in Permission
         if principal.may(permission) and permission is not Permission.PUBLIC
     ]
-    return {"stepward_version": version("stepward"), "served": sorted(served.items()), "allowed": allowed}
+    tokens = await _tokens(client) if may_all and principal.may(Permission.ADMINISTER) else None
+    return {
+        "stepward_version": version("stepward"),
+        "served": sorted(served.items()),
+        "allowed": allowed,
+        "tokens": tokens,
+        "limit": ROWS_SHOWN,
+    }
+
+
+async def _tokens(client: Any) -> list[Credential]:
+    """The API tokens that are worth something now, by name."""
+    found = await session_of(client.unscoped).store.operators.credentials()
+    live = [each for each in found if each.kind is CredentialKind.TOKEN and each.is_live(client.now())]
+    return sorted(live, key=lambda each: each.name)[:ROWS_SHOWN]
