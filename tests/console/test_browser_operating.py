@@ -68,3 +68,27 @@ async def test_values_that_a_task_writes_come_to_its_page_without_a_reload(
     await expect(writings).to_contain_text("the second line")
     assert await page.evaluate("document.body.dataset.same") == "page"
     await page.close()
+
+
+async def test_a_filter_is_completed_with_fields_and_their_known_values(
+    browser: Browser, address: str, failed: TaskHandle
+) -> None:
+    page = await opened(browser, f"{address}/tasks")
+    field = page.locator("#filter")
+    completions = page.locator("#completions [role=option]")
+    await field.press_sequentially("wor")
+    await expect(completions).to_have_text(["workflow"])
+    await field.press("Tab")
+    await expect(field).to_have_value("workflow")
+    await field.press_sequentially(" = 'ful")
+    await field.press("ArrowDown")
+    await field.press("Enter")
+    await expect(field).to_have_value("workflow = 'fulfil'")
+    await field.press_sequentially(" and state = '")
+    await expect(completions.first).to_have_text("pending")
+    await field.press("Escape")
+    await expect(page.locator("#completions")).to_be_hidden()
+    await field.press_sequentially("error'")
+    await field.press("Enter")
+    await expect(page.get_by_role("link", name="order-1")).to_be_visible()
+    await page.close()

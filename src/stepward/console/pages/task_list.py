@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,13 +10,14 @@ from litestar import get
 from litestar.response import Redirect
 from msgspec import Struct
 
-from stepward.client import TaskStatus
+from stepward.client import TaskStatus, session_of
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
 from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
-from stepward.http.access.scopes.scoped_client import FoundPage
+from stepward.http.access.scopes.scoped_client import FoundPage, ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.model.console_links import task_href
+from stepward.model.states import TaskState
 from stepward.views.tasks import note_of
 
 PAGE = 50
@@ -32,6 +34,13 @@ CHIPS = (
     ("due within the hour", "deadline < 'in 1h'"),
 )
 """Common filters, with their labels."""
+FIELDS = [
+    *("state", "workflow", "version", "id", "agent", "step", "error.type", "created", "ended", "deadline"),
+    *("priority", "failures", "label.", "attr."),
+]
+"""The fields of a filter (``docs/search.md``), those that are asked for most first."""
+MOST_WORDS = 500
+"""Most names of workflows, and of Agents, that the filter is completed with."""
 
 
 class TaskLine(Struct, frozen=True, kw_only=True):
@@ -72,8 +81,22 @@ async def tasks_page(request: PageRequest, client: RequestClient, console: Share
         "older": wanted.query(before=found.cursor) if found.cursor else None,
         "newest": wanted.query() if wanted.before else None,
         "chips": CHIPS,
+        "words": await _words(client),
     }
     return await console.page(request, client, "tasks.html", values, status=422 if problem else 200)
+
+
+async def _words(client: ScopedClient) -> str:
+    """What the filter is completed with, as JSON: the fields, and by field its known values.
+
+    The names of workflows and Agents are those of the whole store, for principals who may see all.
+    """
+    values = {"state": [state.value for state in TaskState]}
+    if client.principal.may(Permission.READ_ALL):
+        store = session_of(client.unscoped).store
+        values["workflow"] = sorted({record.name for record in await store.client.workflows()})[:MOST_WORDS]
+        values["agent"] = [standing.name for standing in await store.operators.standings()][:MOST_WORDS]
+    return json.dumps({"fields": FIELDS, "values": values})
 
 
 @get("/find", permission=Permission.READ)

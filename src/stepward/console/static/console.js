@@ -217,6 +217,67 @@
     draw();
   }
 
+  // The filter is completed with fields, and behind a field and a comparison with its known values.
+  const MOST_COMPLETIONS = 8;
+  function completing(field) {
+    const list = document.getElementById("completions");
+    const known = JSON.parse(field.dataset.words);
+    let at = -1;
+    const options = () => [...list.children];
+    function found() {
+      const before = field.value.slice(0, field.selectionStart);
+      const value = /([\w.]+)\s*(?:=|!=|(?:not )?in \((?:[^()]*,)?)\s*'([^']*)$/.exec(before);
+      if (value) return { typed: value[2], words: known.values[value[1]] || [], end: "'" };
+      if ((before.match(/'/g) || []).length % 2) return { typed: "", words: [], end: "" };
+      const typed = /(?:^|[\s(])([a-z][\w.]*)$/.exec(before);
+      return { typed: typed ? typed[1] : "", words: typed ? known.fields : [], end: "" };
+    }
+    function close() { list.hidden = true; list.replaceChildren(); at = -1; field.removeAttribute("aria-activedescendant"); }
+    function mark(next) {
+      at = next;
+      options().forEach((option, place) => option.setAttribute("aria-selected", String(place === at)));
+      if (at >= 0) field.setAttribute("aria-activedescendant", options()[at].id);
+    }
+    function take(word) {
+      const { typed, end } = found();
+      const start = field.selectionStart - typed.length;
+      const rest = field.value.slice(field.selectionStart);
+      const added = word + (rest.startsWith(end) ? "" : end);
+      field.value = field.value.slice(0, start) + added + rest;
+      field.setSelectionRange(start + added.length, start + added.length);
+      close();
+      field.focus();
+    }
+    function offer() {
+      const { typed, words } = found();
+      const fitting = words.filter((word) => word.startsWith(typed) && word !== typed).slice(0, MOST_COMPLETIONS);
+      close();
+      if (!fitting.length) return;
+      list.replaceChildren(...fitting.map((word, place) => {
+        const option = document.createElement("li");
+        option.id = `completion-${place}`;
+        option.setAttribute("role", "option");
+        option.setAttribute("aria-selected", "false");
+        option.textContent = word;
+        option.addEventListener("mousedown", (event) => { event.preventDefault(); take(word); });
+        return option;
+      }));
+      list.hidden = false;
+    }
+    field.addEventListener("input", offer);
+    field.addEventListener("blur", close);
+    field.addEventListener("keydown", (event) => {
+      if (list.hidden) return;
+      const last = options().length - 1;
+      if (event.key === "ArrowDown") mark(at < last ? at + 1 : 0);
+      else if (event.key === "ArrowUp") mark(at > 0 ? at - 1 : last);
+      else if (event.key === "Escape") close();
+      else if ((event.key === "Enter" && at >= 0) || event.key === "Tab") take(options()[Math.max(0, at)].textContent);
+      else return;
+      event.preventDefault();
+    });
+  }
+
   function copying(event) {
     const command = event.target.closest("[data-copy]");
     if (!command || !navigator.clipboard) return;
@@ -230,6 +291,8 @@
   document.addEventListener("visibilitychange", seen);
   setInterval(tick, 1000);
   zoomable();
+  const filter = document.getElementById("filter");
+  if (filter) completing(filter);
   const filters = document.getElementById("filters");
   if (filters) savedFilters(filters);
   listen();
