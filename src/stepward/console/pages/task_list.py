@@ -18,6 +18,7 @@ from stepward.http.access.scopes.scoped_client import FoundPage, ScopedClient
 from stepward.http.dependencies import RequestClient
 from stepward.model.console_links import task_href
 from stepward.model.states import TaskState
+from stepward.store.search.fields import SearchField
 from stepward.views.tasks import note_of
 
 PAGE = 50
@@ -34,11 +35,8 @@ CHIPS = (
     ("due within the hour", "deadline < 'in 1h'"),
 )
 """Common filters, with their labels."""
-FIELDS = [
-    *("state", "workflow", "version", "id", "agent", "step", "error.type", "created", "ended", "deadline"),
-    *("priority", "failures", "label.", "attr."),
-]
-"""The fields of a filter (``docs/search.md``), those that are asked for most first."""
+FIELDS = [f"{field}." if field in (SearchField.LABEL, SearchField.ATTRIBUTE) else field.value for field in SearchField]
+"""The fields of a filter; behind the point of two of them stands a name."""
 MOST_WORDS = 500
 """Most names of workflows, and of Agents, that the filter is completed with."""
 
