@@ -1,4 +1,4 @@
-"""Where Agents stand, for applications and operators."""
+"""The state of Agents, for applications and operators."""
 
 from __future__ import annotations
 

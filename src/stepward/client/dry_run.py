@@ -1,4 +1,4 @@
-"""Whether a directive would be carried out: the store's own rules, on what the store holds, with nothing changed."""
+"""Dry runs of directives: the store's own rules on the records of the store, with nothing changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a task is."""
+"""The progress of a task."""
 
 from __future__ import annotations
 

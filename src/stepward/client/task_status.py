@@ -1,4 +1,4 @@
-"""Where a task and its steps stand, as applications and operators read it."""
+"""The state of a task and of its steps, as applications and operators read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pages share: the frame, the counts beside the menu, and the conversion of a page into an answer."""
+"""The frame of all pages, the counts beside the menu, and the conversion of a page into an answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the code of a process declares of limits, recorded when the process starts."""
+"""Limits that the code of a process declares, recorded when the process starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the actors of a process can do their work now."""
+"""The readiness of a process: whether its actors can do their work now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workflow code can call durably: an operation, a local step, another workflow.
+"""Actions that workflow code can call durably: an operation, a local step, another workflow.
 
 Inside a workflow a call goes through the workflow's loop and is recorded; elsewhere it just calls the function, so that
 the function can be tested alone.

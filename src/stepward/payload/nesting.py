@@ -1,4 +1,4 @@
-"""How deep JSON nests, found without parsing: in linear time for any bytes, at the speed of ``bytes`` methods.
+"""The depth of JSON, found without parsing: in linear time for any bytes, at the speed of ``bytes`` methods.
 
 No step looks at single characters in Python, because a mebibyte of brackets would hold up the event loop. Brackets and
 quotes become hexadecimal digits, of which ``unhexlify`` packs two into a byte; tables of 256 entries hold the effect of

@@ -1,4 +1,4 @@
-"""What the Supervisor does with a step that failed or ran out of time."""
+"""Supervision: the decisions of the Supervisor on a step that failed or ran out of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where recorded histories come from: the store, page after page, or an archive."""
+"""Sources of recorded histories: the store, page after page, or an archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What replays have found so far, workflow by workflow."""
+"""The report of replays, workflow by workflow."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a process runs on: threads, an event loop in a thread, interrupts, and cancellation within a bound."""
+"""Threads, an event loop in a thread, interrupts, and cancellation within a bound."""

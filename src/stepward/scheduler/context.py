@@ -1,4 +1,4 @@
-"""What the parts of a Scheduler have in common: the means of its process, and the instance that it is."""
+"""The context that the parts of a Scheduler share: the means of its process, and its instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn takes in beside replies: submissions of this process, inbox rows, free tasks, tasks to be read anew."""
+"""The intake of a turn beside replies: submissions of this process, inbox rows, free tasks, tasks to be read anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When recurring tasks are due: cron expressions in a time zone, intervals, instants.
+"""Timetables of recurring tasks: cron expressions in a time zone, intervals, instants.
 
 Cron expressions are computed by ``cronsim`` as Debian's cron does.
 

@@ -1,4 +1,4 @@
-"""How the values of settings are shown to operators: without secrets."""
+"""The display of settings to operators: without secrets."""
 
 from __future__ import annotations
 

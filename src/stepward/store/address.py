@@ -1,4 +1,4 @@
-"""Where a state store is: the address that applications and operators write."""
+"""The address of a state store, as applications and operators write it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which store an address asks for."""
+"""Opens the store of an address, or reads its identity without opening it."""
 
 from __future__ import annotations
 

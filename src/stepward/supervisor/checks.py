@@ -1,4 +1,4 @@
-"""What the leader checks beside its decisions, each at its own interval."""
+"""Checks that the leader makes beside its decisions, each at its own interval."""
 
 from __future__ import annotations
 

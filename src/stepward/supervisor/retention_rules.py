@@ -1,4 +1,4 @@
-"""Which ended tasks are old, by the rules for workflows and states: pure, as conditions of a search."""
+"""Conditions for old tasks, by the rules for workflows and states: pure, as conditions of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What telemetry a process with actors has, by its settings; nothing of the extra is imported where there is none."""
+"""The telemetry of a process with actors, by its settings; nothing of the extra is imported without it."""
 
 from __future__ import annotations
 

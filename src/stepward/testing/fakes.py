@@ -1,4 +1,4 @@
-"""What an environment calls: the application's operations and local steps, or their fakes, with every call recorded."""
+"""Fakes: an environment calls them, or the real operations and local steps, and records every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How applications declare workflows and local steps."""
+"""Declarations of workflows and local steps by applications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workflow code may use of the engine: time, chance, side effects, signals, the next run, its task."""
+"""Functions for workflow code: time, chance, side effects, signals, the next run, its task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program knows by name: its workflows by version, and the operations of its Agents."""
+"""The registry of a program: its workflows by version, and the operations of its Agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ended, as data: what left the workflow as a result, an error or the next run's arguments."""
+"""Ends of a run, as data: a result, an error or the next run's arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the answers of an HTTP service mean: done, refused for good, or to be tried again."""
+"""The meaning of an HTTP service's answers: done, refused for good, or to be tried again."""
 
 from __future__ import annotations
 

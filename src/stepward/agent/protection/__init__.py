@@ -1,1 +1,1 @@
-"""What protects a service from its Agent: circuit breaker, rate limit and retry budget."""
+"""Protection of a service from its Agent: circuit breaker, rate limit and retry budget."""

@@ -16,7 +16,7 @@ from stepward.model.agents import AgentStanding
 from stepward.model.limits.rate import RateLimit
 
 AGAIN = 1.0
-"""Seconds until who may not find out, as another instance does, asks again."""
+"""Seconds before an instance that was refused the probe asks again."""
 
 
 class Gate:

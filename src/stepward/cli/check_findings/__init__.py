@@ -1,1 +1,1 @@
-"""What ``check`` finds wrong with the store, the server and the versions at work."""
+"""Findings of ``check``: problems of the store, the server and the versions at work."""

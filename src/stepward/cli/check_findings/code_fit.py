@@ -1,4 +1,4 @@
-"""Whether this program's code fits the tasks in the store that have not ended, and which versions have none left."""
+"""The fit of this program's code to the tasks in the store that have not ended, and the versions without any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch would do, and the token that shows that it was looked at.
+"""The preview of a batch, and the token that proves that it was shown.
 
 The token is signed with the key of the store. It holds what was asked for, by whom, and what the preview counted; a
 batch is started only with the token of its own preview, of the last quarter of an hour.

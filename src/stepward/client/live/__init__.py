@@ -1,1 +1,1 @@
-"""What a running task shows to readers outside."""
+"""Values, streams and updates of a running task, for clients."""

@@ -1,4 +1,4 @@
-"""What a task writes for readers outside: published values and streams, read at any time by any number of readers."""
+"""Published values and streams of a task, read at any time by any number of readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events a reader has given: a queue may hold one twice, and an old one behind newer ones."""
+"""Deduplication of events: a queue may hold one twice, and an old one behind newer ones."""
 
 from __future__ import annotations
 

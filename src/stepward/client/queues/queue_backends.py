@@ -1,4 +1,4 @@
-"""Where the queues of an application stand: in its store, or with a broker."""
+"""The backend of an application's queues: its store, or a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a task has not ended although a client waits for it: no Scheduler, no Agent, or an owner whose lease is late."""
+"""Reasons for which a task has not ended although a client waits: no Scheduler, no Agent, or a late lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the API refuses of a body before any route reads it: another media type, packed bytes, deep nesting."""
+"""Refusals of bodies before any route reads them: another media type, packed bytes, deep nesting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How urgent alerts are, which sink gets which, and what each sink has taken: pure rules."""
+"""The severity of alerts, the sinks that get each, and what each sink has taken: pure rules."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How many steps of an Agent may run at once, and which step is next."""
+"""Admission of steps to Agents: how many may run at once, and which is next."""

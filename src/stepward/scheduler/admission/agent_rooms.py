@@ -1,4 +1,4 @@
-"""How much room each Agent has for this Scheduler at present, given to the windows."""
+"""The room that each Agent has for this Scheduler at present, given to the windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a task ends or turns: one move of the task row each, with its alert and the message to its parent."""
+"""Transitions of a task: one move of its row each, with the alert and the message to its parent."""
 
 from __future__ import annotations
 

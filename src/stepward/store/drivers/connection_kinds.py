@@ -1,4 +1,4 @@
-"""Which driver's connection it is that a caller gives."""
+"""Recognition of the driver whose connection a caller gives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drivers raise, read without knowing the driver."""
+"""Errors of drivers, read without knowing the driver."""
 
 from __future__ import annotations
 

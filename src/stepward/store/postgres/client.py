@@ -1,4 +1,4 @@
-"""What PostgreSQL's verbs of applications have of their own: transactions on connections of the application."""
+"""PostgreSQL's own part of the applications' verbs: transactions on connections of the application."""
 
 from __future__ import annotations
 

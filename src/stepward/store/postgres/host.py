@@ -1,4 +1,4 @@
-"""What PostgreSQL's verbs of a host have of their own: rights, and bounds that follow from the lease."""
+"""PostgreSQL's own part of a host's verbs: privileges, and bounds that follow from the lease."""
 
 from __future__ import annotations
 

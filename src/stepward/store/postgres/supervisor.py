@@ -1,4 +1,4 @@
-"""What PostgreSQL's Supervisor verbs have of their own: other sessions may stand still with rows locked."""
+"""PostgreSQL's own part of the Supervisor's verbs: other sessions may stand still with rows locked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a batch does next: its condition, its pace, and how it may be steered. Pure."""
+"""The rules of batches: the condition, the pace, and the acts that steer one. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a change of a turn does not apply."""
+"""Reasons for which a change of a turn does not apply."""
 
 from __future__ import annotations
 

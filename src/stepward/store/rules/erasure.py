@@ -1,4 +1,4 @@
-"""Which tasks may be deleted on demand, and the acts that record it. Pure."""
+"""Conditions for deleting tasks on demand, and the acts that record it. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows a task's inbox may hold, and what a parent receives when its directive moves nothing."""
+"""Rows that a task's inbox may hold, and what a parent receives when its directive moves nothing."""
 
 from __future__ import annotations
 

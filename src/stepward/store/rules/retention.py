@@ -1,4 +1,4 @@
-"""How much of old tasks and of the audit one transaction deletes."""
+"""Bounds on the old tasks and audits that one transaction deletes."""
 
 from __future__ import annotations
 

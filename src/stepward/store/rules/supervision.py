@@ -1,4 +1,4 @@
-"""What the Supervisor's verbs read, post and alert."""
+"""Rows and alerts of the Supervisor's verbs."""
 
 from __future__ import annotations
 

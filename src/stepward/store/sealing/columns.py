@@ -1,4 +1,4 @@
-"""Which columns of which query hold payloads, and what each is bound to: the parameters and the rows of both engines.
+"""Columns that hold payloads, query by query, and what each is bound to: the parameters and rows of both engines.
 
 What is not listed is stored as it is: ids, names, states, labels, search attributes, and what operators alone write.
 Queries for archives are not listed on purpose: an archive holds what the store holds.

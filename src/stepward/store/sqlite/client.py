@@ -1,4 +1,4 @@
-"""What SQLite's verbs of applications have of their own."""
+"""SQLite's own part of the applications' verbs."""
 
 from __future__ import annotations
 

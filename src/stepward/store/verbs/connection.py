@@ -1,4 +1,4 @@
-"""What verbs need of an engine: a connection that runs named queries, and transactions to run verbs in.
+"""The port of verbs to an engine: a connection that runs named queries, and transactions to run verbs in.
 
 A verb is a coroutine that awaits nothing but its connection. PostgreSQL awaits its server; SQLite, whose statements
 return at once, runs a verb to its end in one step. Each engine has a query with the same name and the same parameters

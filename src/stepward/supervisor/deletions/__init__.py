@@ -1,1 +1,1 @@
-"""What a deletion leaves to be done outside the store, by the Supervisor that leads."""
+"""Deletions outside the store that follow from deletions in it, by the Supervisor that leads."""

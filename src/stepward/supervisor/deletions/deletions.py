@@ -1,4 +1,4 @@
-"""What a deletion leaves to be done outside the store: objects of large payloads, and files of the archive."""
+"""Deletions outside the store that follow from deletions in it: objects of large payloads, files of the archive."""
 
 from __future__ import annotations
 

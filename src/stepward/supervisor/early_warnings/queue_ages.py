@@ -1,4 +1,4 @@
-"""How old the first messages of queues and the first waiting tasks are at least: messages carry no time."""
+"""The least age of the first messages of queues and of the first waiting tasks: messages carry no time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the actors of a process do, as spans: of each attempt, of each task, and of each request that an Agent performs.
+"""The work of a process's actors as spans: of each attempt, each task, and each request that an Agent performs.
 
 A span is made when it has ended, from what the records hold: nothing is kept for it meanwhile but the start of an
 attempt, which a process that takes the task over reads from its row. The ids are those of

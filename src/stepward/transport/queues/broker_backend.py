@@ -1,4 +1,4 @@
-"""What each broker implements for the applications' queues."""
+"""The part of the applications' queues that each broker implements."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators can do about a task, and which of it the store would carry out."""
+"""Acts that operators can choose for a task, and those that the store would carry out."""

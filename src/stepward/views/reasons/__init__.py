@@ -1,1 +1,1 @@
-"""Why tasks do not continue or have failed, in words."""
+"""Reasons for which tasks do not continue or have failed, in words."""

@@ -1,4 +1,4 @@
-"""What a workflow's event loop asks of its engine: steps, timers, and to end the execution."""
+"""The port of a workflow's event loop to its engine: steps, timers, and the end of the execution."""
 
 from __future__ import annotations
 

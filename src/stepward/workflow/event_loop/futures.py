@@ -1,4 +1,4 @@
-"""What a workflow's loop hands out: callbacks, timers, futures and tasks, light and alike in every process.
+"""Handles of a workflow's event loop: callbacks, timers, futures and tasks, light and alike in every process.
 
 Tasks and futures hash by their order of creation, so that sets of them iterate alike wherever they are replayed.
 ``asyncio.gather`` and ``asyncio.Future()`` make futures of classes of their own, which hash by address: sets of them,

@@ -1,4 +1,4 @@
-"""What a workflow's loop refuses: whatever would reach outside the process or run beside the workflow."""
+"""Refusals of a workflow's event loop: of all that would reach outside the process or run beside the workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages of a declared plan are passed: each argument is known, used and of a type that fits."""
+"""Checks of the arguments of a plan's stages: each is known, used and of a type that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline is declared with: stages, and where each of their arguments comes from."""
+"""Stages of a pipeline, and the sources of their arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what one callable gives can be what another takes, judged by the JSON that travels between them.
+"""The compatibility of one callable's result with another's parameter, judged by the JSON between them.
 
 Only what cannot fit is refused: where the types alone do not decide, the value will.
 """

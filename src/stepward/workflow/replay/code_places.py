@@ -1,4 +1,4 @@
-"""Where workflow code asked for something: the file and line that a message of a divergence names."""
+"""Places in workflow code: the file and line that a message of a divergence names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a replay differs from its record, as a message: both sides, and the line of code that asked."""
+"""The divergence of a replay from its record, as a message: both sides, and the line of code that asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the store holds of a run, as a replay follows it: commands by number, deliveries by ordinal.
+"""The record of a run in the store, as a replay follows it: commands by number, deliveries by ordinal.
 
 A command is anything that workflow code asks for, numbered in the order of asking; its row stands under its number.
 Commands that left no row (a timer that was cancelled, a wait that was given up) leave a gap.

@@ -1,1 +1,1 @@
-"""What a run waits for beside steps: signals and timers."""
+"""Waits of a run beside steps: signals, updates and timers."""

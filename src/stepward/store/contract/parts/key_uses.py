@@ -1,4 +1,4 @@
-"""Which keys the stored payloads are encrypted with, page by page, and encrypting them anew."""
+"""The uses of keys in stored payloads, page by page, and encryption with the current key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store knows of the objects in which large payloads are kept outside it."""
+"""The part of the store for the objects in which large payloads are kept outside it."""
 
 from __future__ import annotations
 

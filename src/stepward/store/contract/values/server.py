@@ -1,4 +1,4 @@
-"""What a database server reports of itself, for the check of a deployment."""
+"""The report of a database server on itself, for the check of a deployment."""
 
 from __future__ import annotations
 

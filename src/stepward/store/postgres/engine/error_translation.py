@@ -1,4 +1,4 @@
-"""What PostgreSQL and the way to it report, in Stepward's words: one clear line that says what to do."""
+"""Errors of PostgreSQL and of the way to it in Stepward's words: one clear line that says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the store stands, so that no task goes into a schema of the same name elsewhere."""
+"""The origin of a store, so that no task goes into a schema of the same name elsewhere."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the server behind a store says of itself, and of its standbys."""
+"""The state of the server behind a store, and of its standbys."""

@@ -1,4 +1,4 @@
-"""What the server behind a store says of itself: asked without changing anything."""
+"""The inspection of the server behind a store, which changes nothing."""
 
 from __future__ import annotations
 

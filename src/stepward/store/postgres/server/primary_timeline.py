@@ -1,4 +1,4 @@
-"""Which primary took over last: a cluster's timeline rises with each failover, and what is on an older one is over."""
+"""The timeline of the primary, which rises with each failover: a server on an older one is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps the server from removing rows that were deleted: they slow down every look at a queue."""
+"""Obstacles to vacuum: deleted rows that the server cannot remove slow down every look at a queue."""
 
 from __future__ import annotations
 

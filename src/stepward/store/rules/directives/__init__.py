@@ -1,1 +1,1 @@
-"""What directives and repairs make of the rows of a task: pure."""
+"""The effect of directives and repairs on the rows of a task: pure."""

@@ -1,4 +1,4 @@
-"""Which directives a task and its steps allow, and what an operator has to say with them."""
+"""Directives that a task and its steps allow, and the arguments that each needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What directives make of a task's rows: pure rules, the same in every store.
+"""The effect of directives on a task's rows: pure rules, the same in every store.
 
 A step whose failure the workflow caught cannot be repeated while the record goes on behind that failure: the record is
 rewound to it. What was asked for after its outcome was delivered is set aside: the row stays, under another key, and

@@ -1,4 +1,4 @@
-"""Which rows of a task a repair concerns: what came after a step, what is in doubt, what is repeated with it."""
+"""Rows that a repair concerns: those after a step, those in doubt, those that are repeated with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store decides and says alike of steps that are finished from outside: from records alone."""
+"""Decisions on steps that are finished from outside, the same in every store: from records alone."""
 
 from __future__ import annotations
 

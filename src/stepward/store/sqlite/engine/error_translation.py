@@ -1,4 +1,4 @@
-"""What SQLite reports, in Stepward's words: one clear line that says what to do."""
+"""Errors of SQLite in Stepward's words: one clear line that says what to do."""
 
 from __future__ import annotations
 

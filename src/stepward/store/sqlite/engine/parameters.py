@@ -1,4 +1,4 @@
-"""What the ``.sql`` files of this store may name in braces: parameters by the fields of records."""
+"""Names in braces in this store's ``.sql`` files: parameters by the fields of records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Supervisor leads: a lease with a term that every changing statement proves."""
+"""The lead among Supervisors: a lease with a term that every changing statement proves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys the stored payloads are encrypted with, and encrypting them anew, in bounded pages."""
+"""The uses of keys in stored payloads, and encryption with the current key, in bounded pages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How connections to PostgreSQL are made, cleaned between two users, and lent by a pool."""
+"""Connections to PostgreSQL: made, cleaned between two users, and lent by a pool."""

@@ -1,4 +1,4 @@
-"""How a connection is made: what each sets for itself, who is refused, and what a pooler between leaves of it."""
+"""Makes connections: the settings of each, the servers that are refused, and the limits of a pooler between."""
 
 from __future__ import annotations
 

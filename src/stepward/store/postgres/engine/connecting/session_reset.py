@@ -1,4 +1,4 @@
-"""What an application may leave in the session of its transaction, and the statements that take it out again."""
+"""The reset of a session: the state that an application may leave in it, and the statements that remove it."""
 
 from __future__ import annotations
 
