@@ -12,7 +12,7 @@ from stepward.agent.declaration import Agent
 from stepward.app_arguments import checked_name, checked_redact, operations_of, several
 from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.scheduling.declared_schedules import ScheduleDeclarations
-from stepward.client.submitting.recurring import Recurring
+from stepward.client.scheduling.schedule_declaration import Recurring
 from stepward.clock import Environment, failpoint_from
 from stepward.durations import Duration
 from stepward.encryption import codec_of

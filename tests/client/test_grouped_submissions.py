@@ -10,7 +10,7 @@ import pytest
 
 from stepward import App, Client, CommitUnknown, Refused, StoreUnavailable, TaskConflict, TaskHandle, workflow
 from stepward.client import session_of
-from stepward.client.submitting import grouped
+from stepward.client.submitting import grouped_submissions
 from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task
 from stepward.store.contract import ClientStore, Submitted
@@ -53,7 +53,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
 def store(client: Client, monkeypatch: pytest.MonkeyPatch) -> WatchedStore:
     session = session_of(client)
     watched = WatchedStore(session.store.client)
-    monkeypatch.setattr(session.submissions, "_groups", grouped.GroupedSubmissions(watched))  # type: ignore[arg-type]
+    monkeypatch.setattr(session.submissions, "_groups", grouped_submissions.GroupedSubmissions(watched))  # type: ignore[arg-type]
     return watched
 
 
@@ -125,8 +125,8 @@ async def test_a_call_that_is_cancelled_while_it_waits_is_not_written(client: Cl
 async def test_a_group_is_bounded_in_rows_and_in_bytes(
     client: Client, store: WatchedStore, monkeypatch: pytest.MonkeyPatch, rows: int, size: int, groups: list[int]
 ) -> None:
-    monkeypatch.setattr(grouped, "MOST_ROWS", rows)
-    monkeypatch.setattr(grouped, "MOST_BYTES", size)
+    monkeypatch.setattr(grouped_submissions, "MOST_ROWS", rows)
+    monkeypatch.setattr(grouped_submissions, "MOST_BYTES", size)
     # Each has arguments of seven bytes.
     await submitted(client, *[f"n-{number}" for number in range(10)])
     assert store.groups == groups

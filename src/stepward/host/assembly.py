@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
-from stepward.client.submitting.recurring import Recurring
+from stepward.client.scheduling.schedule_declaration import Recurring
 from stepward.client.waiting.waiting import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, Hints, Observers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVarTuple, Unpack, overload
 
-from stepward.client.submitting.recurring import Recurring
+from stepward.client.scheduling.schedule_declaration import Recurring
 from stepward.durations import Duration
 from stepward.errors import DeclarationError
 from stepward.schedules import CatchUp, OverlapPolicy

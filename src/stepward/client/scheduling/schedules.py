@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from stepward.client.scheduling.schedule_declaration import check_catch_up, check_name
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options
-from stepward.client.submitting.recurring import check_catch_up, check_name
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from stepward.client.submitting import validation
-from stepward.client.submitting.grouped import GroupedSubmissions
+from stepward.client.submitting.grouped_submissions import GroupedSubmissions
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.validation import Id

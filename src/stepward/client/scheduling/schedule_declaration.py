@@ -1,4 +1,4 @@
-"""What an application declares of a recurring task."""
+"""A schedule as an application declares it."""
 
 from __future__ import annotations
 
