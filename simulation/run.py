@@ -26,6 +26,7 @@ from simulation.people.people import People
 from simulation.people.queue_posters import Posting
 from simulation.people.repairs import Menders
 from simulation.people.signal_floods import Flood
+from simulation.people.updaters import Updaters
 from simulation.random_programs import programs
 from simulation.random_programs.program_clients import Experiment, Laboratory
 from simulation.reduction import WHOLE, Cut, CutParts
@@ -171,6 +172,7 @@ class Course:
         self._laboratory = Laboratory(world, self._people, experiments)
         self._nemesis = Nemesis(world)
         self._flood = Flood(world)
+        self._updaters = Updaters(world)
         self._menders = Menders(world)
         self._faulty_seconds = chance.choice([5.0, 15.0, 30.0])
         self._at_rest_by = 0.0
@@ -186,7 +188,9 @@ class Course:
     def parts(self) -> CutParts:
         """The parts of this world that can be left out."""
         spared = [name for name in self._roles if name != FIRST_PROCESS]
-        return CutParts(self._world.rates.kinds(), [*self._people.wanted, *self._posting.ids], spared)
+        return CutParts(
+            self._world.rates.kinds(), [*self._people.wanted, *self._posting.ids, *self._updaters.ids], spared
+        )
 
     async def run(self) -> None:
         """The two phases and the verdict."""
@@ -206,6 +210,7 @@ class Course:
             self._posting.check_end()
             self._laboratory.check_end()
             world.readership.check_end()
+            self._updaters.check_end()
 
     async def _suffer(self) -> None:
         self._world.faulty = True
@@ -214,6 +219,7 @@ class Course:
         if self._submitters:
             self._posting.come(self._faulty_seconds * 0.7)
         self._flood.come(self._faulty_seconds)
+        self._updaters.come(self._faulty_seconds * 0.7)
         self._menders.come(self._faulty_seconds)
         operating = asyncio.create_task(self._people.operate(self._faulty_seconds))
         await self._nemesis.run(self._faulty_seconds)
@@ -227,6 +233,7 @@ class Course:
         await self._people.suspend_an_agent()
         await self._people.insist()
         await self._posting.insist()
+        await self._updaters.insist()
         self._at_rest_by = world.loop.instant() + REST_WITHIN
         while world.loop.instant() < self._at_rest_by and not world.trace.violations:
             await asyncio.sleep(LOOK_EVERY)
@@ -241,7 +248,8 @@ class Course:
     def _is_quiet(self) -> bool:
         """Whether nothing outside of the tasks is still to act or to be notified."""
         world = self._world
-        return self._posting.is_at_rest and world.readership.has_heard_all and not world.people_to_come
+        is_told = self._posting.is_at_rest and self._updaters.is_at_rest
+        return is_told and world.readership.has_heard_all and not world.people_to_come
 
     async def _help(self, task: TaskRow) -> None:
         """Give a task what only people can: it is resumed, and gets the signal it waits for."""

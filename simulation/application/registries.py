@@ -6,6 +6,7 @@ from functools import cache, cached_property
 
 from simulation.application import operations, workload
 from simulation.application.approvals import desk
+from simulation.application.ledger import ledger
 from simulation.application.pipelines import PIPELINES
 from simulation.random_programs.programs import PROGRAM, SETTLING, lab
 from stepward.model.records import WorkflowRecord
@@ -29,4 +30,4 @@ def served_registry(deployment: int, *, has_programs: bool) -> Registry:
     also = [PROGRAM, SETTLING] * has_programs
     agents = [*operations.AGENTS, desk, *[lab] * has_programs]
     served = [operation for agent in agents for operation in agent.operations.values()]
-    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), *also], served)
+    return KnownRegistry([*workload.DEPLOYED[deployment].values(), *PIPELINES.values(), ledger, *also], served)

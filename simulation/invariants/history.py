@@ -27,6 +27,7 @@ from simulation.invariants.watched_rows import (
     OrderRow,
     StepRow,
     TaskRow,
+    UpdateEntry,
 )
 
 
@@ -85,6 +86,7 @@ class Mirror:
         self.messages: dict[int, MessageRow] = {}
         self.dead_letters: dict[int, LetterRow] = {}
         self.agents: dict[str, AgentRow] = {}
+        self.update_requests: dict[tuple[str, str], UpdateEntry] = {}
         self.orders: dict[str, OrderRow] = {}
         self.keys: dict[str, StepRow] = {}
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""
@@ -119,7 +121,12 @@ class Mirror:
 
 
 def _key(table: str, row: Any) -> Any:
-    return row[:3] if table == "step" else row[0]
+    length = KEY_LENGTHS.get(table)
+    return row[0] if length is None else row[:length]
+
+
+KEY_LENGTHS = {"step": 3, "update_request": 2}
+"""How many of the first columns are the key of a row, where that is more than one."""
 
 
 OnCommitted = Callable[[list[Change], Act], None]

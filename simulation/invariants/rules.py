@@ -15,6 +15,7 @@ from simulation.invariants.signals import SignalConservation
 from simulation.invariants.standings import Standings
 from simulation.invariants.status_events import Tellings
 from simulation.invariants.undo_order import UndoOrder
+from simulation.invariants.updates import UpdateAnswers
 from simulation.invariants.watched_rows import AuditRow, InboxEntry, MessageRow, StepRow, TaskRow
 from simulation.trace import Trace
 from stepward.model.effects import POSSIBLY
@@ -45,6 +46,7 @@ class Rules:
         self._plans = PipelinePlans(mirror, self._broken)
         self._fairness = Fairness(mirror, self._broken)
         self._signals = SignalConservation(mirror, self._broken)
+        self._updates = UpdateAnswers(self._broken)
         self._standings = Standings(mirror, self._broken, now, trace)
 
     def committed(self, entries: list[Change], verb: Act) -> None:
@@ -65,6 +67,7 @@ class Rules:
         self._fairness.committed(entries, verb)
         self._standings.committed(entries)
         self._signals.committed(entries)
+        self._updates.committed(entries)
 
     # ------------------------------------------------------------ S3, S4: who may write
 
@@ -266,5 +269,6 @@ CHECKS: dict[str, Callable[[Rules, Any, Any, Act], None]] = {
     "message": Rules._message,
     "dead_letter": Rules._plain,
     "agent": Rules._plain,
+    "update_request": Rules._plain,
     "order": Rules._plain,
 }

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from simulation.invariants.history import Change, Mirror
+from simulation.invariants.updates import is_rejected
 from simulation.invariants.watched_rows import InboxEntry, StepRow
 from stepward.model.records import InboxKind
 from stepward.model.states import TASK_ENDS, StepKind
@@ -34,7 +35,7 @@ class SignalConservation:
             self._broken("S31", f"{task} took {body!r} for signal {name}, which was not in its inbox")
         for task, name, body in (left - taken).elements():
             row = self._mirror.tasks.get(task)
-            if row is not None and row.state not in TASK_ENDS:
+            if row is not None and row.state not in TASK_ENDS and not is_rejected(task, name, body, entries):
                 self._broken("S31", f"signal {name} {body!r} left the inbox of {task}, and nothing took it")
         self._check_order(signals)
 

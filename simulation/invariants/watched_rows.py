@@ -133,6 +133,16 @@ class AgentRow(NamedTuple):
     probe_by: str | None
 
 
+class UpdateEntry(NamedTuple):
+    """The watched columns of an update that was asked for."""
+
+    task: str
+    id: str
+    name: str
+    state: str
+    answer: bytes | None
+
+
 class OrderRow(NamedTuple):
     """What the application's submission writes beside the task."""
 
@@ -149,6 +159,7 @@ TABLES: dict[str, type[Any]] = {
     "message": MessageRow,
     "dead_letter": LetterRow,
     "agent": AgentRow,
+    "update_request": UpdateEntry,
     "order": OrderRow,
 }
 APPLICATIONS = frozenset({"order"})

@@ -15,6 +15,7 @@ from simulation.planted_bugs.event_bugs import OF_EVENTS
 from simulation.planted_bugs.harsh_bugs import OF_HARSH_WORLDS
 from simulation.planted_bugs.planting import BUGS, bug, planted, put, reword
 from simulation.planted_bugs.undo_bugs import OF_UNDO
+from simulation.planted_bugs.update_bugs import OF_UPDATES
 from stepward.agent.execution import CallExecution
 from stepward.model.messages.requests import idempotency_key, request_for
 from stepward.model.records import InboxKind
@@ -34,7 +35,7 @@ from stepward.workflow.decisions import DecisionLog
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.pipeline.pipeline_run import Flow
 
-__all__ = ["BUGS", "OF_APPROVALS", "OF_EVENTS", "OF_HARSH_WORLDS", "OF_UNDO", "planted"]
+__all__ = ["BUGS", "OF_APPROVALS", "OF_EVENTS", "OF_HARSH_WORLDS", "OF_UNDO", "OF_UPDATES", "planted"]
 
 
 def _close_each(tasks: list[Any]) -> None:

@@ -31,10 +31,16 @@ async def ask(connection: VerbConnection, task: Task, asked: UpdateAct, now: flo
         waiting, size = (await connection.rows("client.waiting_signals", task.uid))[0]
         inbox_rules.check_signals(task, waiting + 1, size + len(asked.body), name)
     await connection.change("client.ask_update", task.uid, asked.id, asked.name, now)
-    post = Post(task=task.uid, kind=InboxKind.SIGNAL, name=name, body=asked.body, sender=asked.id)
-    await inbox.insert(connection, [post], now)
+    post = await put(connection, task, asked, now)
     if asked.actor is not None:
         await alerts_and_audit.write_audits(
             connection, [audits.signal_audit(task, post, asked.actor, asked.reason)], now
         )
     return UpdateRow(task.uid, asked.id, asked.name, UpdateState.ASKED, None, now, None)
+
+
+async def put(connection: VerbConnection, task: Task, asked: UpdateAct, now: float) -> Post:
+    """Puts the update into the task's inbox; returns the row."""
+    post = Post(task=task.uid, kind=InboxKind.SIGNAL, name=f"{PREFIX}{asked.name}", body=asked.body, sender=asked.id)
+    await inbox.insert(connection, [post], now)
+    return post
