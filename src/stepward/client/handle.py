@@ -107,6 +107,7 @@ class TaskHandle(Generic[R]):
         step: str | None = None,
         input: Any = UNSET,
         *,
+        failed_children: bool = False,
         doubt: Doubt | str | None = None,
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
@@ -114,7 +115,8 @@ class TaskHandle(Generic[R]):
     ) -> TaskState:
         """Continue a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
-        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that may have been executed:
+        ``input`` is the list of the step's arguments. ``failed_children`` repeats every child task that failed, and
+        keeps the others. ``doubt`` settles attempts that may have been executed:
         ``"undo"`` them first, or ``"did_not_happen"`` if you have checked that they were not; an edited input requires
         it while there are any. ``later`` settles the steps that the workflow ran after it received the failure:
         ``"undo"`` them first, or ``"keep"`` them; see ``preview``. A task past its own complete-by needs a new
@@ -122,9 +124,10 @@ class TaskHandle(Generic[R]):
         is missing.
         """
         edited = None if isinstance(input, Unset) else encode(input, "edited input", limit=self._client.limit)
-        words = {"doubt": one_of(Doubt, doubt, "doubt"), "later": one_of(Later, later, "later")}
+        words: dict[str, Any] = {"doubt": one_of(Doubt, doubt, "doubt"), "later": one_of(Later, later, "later")}
         by = self._deadline(complete_by)
         at = None if priority is None else checked_priority(priority)
+        words["failed_children"] = failed_children
         return await self._direct("resubmit", step=step, input=edited, deadline=by, priority=at, **words)
 
     async def fork(

@@ -77,6 +77,7 @@ class SyncTaskHandle(Generic[R]):
         step: str | None = None,
         input: Any = UNSET,
         *,
+        failed_children: bool = False,
         doubt: Doubt | str | None = None,
         later: Later | str | None = None,
         complete_by: datetime | Duration | None = None,
@@ -84,13 +85,15 @@ class SyncTaskHandle(Generic[R]):
     ) -> TaskState:
         """Continue a task in error: repeat the step that failed (or ``step``), with edited arguments if given.
 
-        ``input`` is the list of the step's arguments. ``doubt`` settles attempts that may have acted: ``"undo"`` undoes
+        ``input`` is the list of the step's arguments. ``failed_children`` repeats every child task that failed, and
+        keeps the others. ``doubt`` settles attempts that may have acted: ``"undo"`` undoes
         them first, ``"did_not_happen"`` states that they did not; an edited input needs it while there are any.
         ``later`` decides about what the workflow did after it received the failure: ``"undo"`` undoes that first,
         ``"keep"`` keeps it; see ``preview``. A task past its own complete-by needs a new ``complete_by``. ``priority``
         is its priority from now on. Raises IllegalTransition with the choices if a needed one is missing.
         """
         said: dict[str, Any] = {"doubt": doubt, "later": later, "complete_by": complete_by, "priority": priority}
+        said["failed_children"] = failed_children
         return self._thread.call(self._inner.resubmit(step, input, **said))
 
     def fork(

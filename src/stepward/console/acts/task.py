@@ -77,6 +77,7 @@ async def _resubmit(handle: TaskHandle, form: SentForm) -> None:
     await handle.resubmit(
         form.optional("step"),
         edited,
+        failed_children=form.optional("failed_children") is not None,
         doubt=form.optional("doubt"),
         later=form.optional("later"),
         complete_by=form.optional("complete_by"),

@@ -53,6 +53,7 @@ PLAIN_FIELDS = frozenset(
         "ended_before",
         "erased",
         "expires_at",
+        "failed_children",
         "failure_count",
         "filter",
         "fork",

@@ -19,6 +19,7 @@ from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.payload.secret_values import MARKED
 from stepward.store.contract import Directive, Doubt, Later
 from stepward.store.rules.directives import checks
+from stepward.store.rules.directives.rewinding import failed_children
 
 SIGNAL = "signal "
 UPDATE = "update "
@@ -129,7 +130,16 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
     step = _named(checks.blamed(record), steps)
     if step is None or step.state is not StepState.FAILED:
         return [*_of_caught(record, steps), *_of_step(record, None), undo]
-    return [*_of_step(record, step), undo]
+    return [*_of_children(record, step, steps), *_of_step(record, step), undo]
+
+
+def _of_children(record: Task, step: Step, steps: Sequence[Step]) -> list[Choice]:
+    """All failed children at once, where the one that the error names is not the only one."""
+    count = len(failed_children(record, steps)) if step.kind is StepKind.CHILD else 0
+    if count < 2:
+        return []
+    words = ("resubmit", record.id, "--failed-children")
+    return [Choice(words, f"repeat the {count:,} child tasks that failed", _asked("resubmit", failed_children=True))]
 
 
 def _of_caught(record: Task, steps: Sequence[Step]) -> list[Choice]:

@@ -42,6 +42,7 @@ HELD = frozenset({TaskState.SUSPENDED})
 @IDS
 @click.option("--step", metavar="KEY", help="The step to repeat; else the one that failed.")
 @click.option("--input", "edited", metavar="JSON", help="The array of arguments to repeat it with.")
+@click.option("--failed-children", is_flag=True, help="Repeat every child task that failed, and keep the others.")
 @click.option("--undo-first", is_flag=True, help="Undo the attempts in doubt, then repeat the step.")
 @click.option("--did-not-happen", is_flag=True, help="The attempts in doubt did nothing: you have checked.")
 @LATER
@@ -54,6 +55,7 @@ async def resubmit(
     ids: tuple[str, ...],
     step: str | None,
     edited: str | None,
+    failed_children: bool,
     undo_first: bool,
     did_not_happen: bool,
     later: str | None,
@@ -67,10 +69,11 @@ async def resubmit(
     by = instant_or_duration(complete_by)
     if dry_run:
         body = None if edited is None else encode(input, "--input", limit=session_of(client).limit)
-        asked = Directive(verb="resubmit", actor="", step=step, input=body, doubt=doubt)
+        said: dict[str, Any] = {"step": step, "input": body, "doubt": doubt, "failed_children": failed_children}
+        asked = Directive(verb="resubmit", actor="", **said)
         await _show_previews(client, ids, _completed(client, asked, later, by))
         return
-    said: dict[str, Any] = {"doubt": doubt, "later": later, "complete_by": by, "priority": priority}
+    said = {"doubt": doubt, "later": later, "complete_by": by, "priority": priority, "failed_children": failed_children}
     await _each(client, ids, lambda task: task.resubmit(step, input, **said))
 
 

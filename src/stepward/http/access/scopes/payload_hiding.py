@@ -23,6 +23,7 @@ SHOWN_OF_ACTS = frozenset(
         "fork",
         "origin",
         "undo_first",
+        "failed_children",
         "generation",
         "set_aside",
         "batch",

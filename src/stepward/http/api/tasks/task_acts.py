@@ -40,6 +40,8 @@ class ResubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     step: str | None = None
     input: list[Any] | UnsetType = UNSET
     """The arguments to repeat the step with."""
+    failed_children: bool = False
+    """Whether every child task that failed is repeated, in place of a step."""
     doubt: Doubt | None = None
     later: Later | None = None
     complete_by: str | float | None = None
@@ -121,6 +123,7 @@ async def resubmit_task(
     state = await task.resubmit(
         data.step,
         NOT_GIVEN if isinstance(data.input, UnsetType) else data.input,
+        failed_children=data.failed_children,
         doubt=data.doubt,
         later=data.later,
         complete_by=instant_or_duration(data.complete_by),

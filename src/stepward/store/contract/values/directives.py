@@ -34,6 +34,8 @@ class Directive(Struct, frozen=True, kw_only=True):
     """For resubmit and mark_done: the key of the step; None: the step in the task's error."""
     input: bytes | None = None
     """For resubmit: the edited argument array."""
+    failed_children: bool = False
+    """For resubmit: whether every child step that failed is repeated, in place of one step."""
     result: bytes | None = None
     """For mark_done: the result to record."""
     doubt: Doubt | None = None

@@ -53,6 +53,7 @@ def directive_audit(
         "doubt": directive.doubt,
         "later": directive.later,
         "priority": directive.priority,
+        "failed_children": directive.failed_children or None,
         "batch": directive.batch,
     }
     details |= {name: word for name, word in said.items() if word is not None} | dict(more or {})

@@ -64,10 +64,14 @@ def check_retry(task: Task, directive: Directive) -> None:
 
 def _of_a_step(directive: Directive) -> str | None:
     """What the directive says that has a meaning for a step alone."""
-    if directive.input is not None:
-        return "an edited input"
     if directive.later is not None:
         return f"a word on what was done later (later={directive.later})"
+    return _of_step_alone(directive)
+
+
+def _of_step_alone(directive: Directive) -> str | None:
+    if directive.input is not None:
+        return "an edited input"
     return None if directive.doubt is None else f"a word on attempts in doubt (doubt={directive.doubt})"
 
 
@@ -127,6 +131,26 @@ def check_child(task: Task, step: Step, directive: Directive, child: Task | None
             "submit another task, and mark the step as done"
         )
     return child
+
+
+def check_failed_children(task: Task, directive: Directive, failed: Sequence[Step]) -> Step:
+    """The first of the failed children. Raises IllegalTransition where there is none, or a step is meant too."""
+    whose = f"resubmit of task {task.id}"
+    found = directive.step or _of_step_alone(directive)
+    if found is not None:
+        raise IllegalTransition(
+            f"{whose}: expected no step beside failed_children, found {found}; leave one of both out"
+        )
+    if task.undo_to is not None:
+        raise IllegalTransition(
+            f"{whose}: expected failed children of a task that is not being undone, found its undo begun; resubmit it "
+            "without failed_children to continue the undo"
+        )
+    if not failed:
+        raise IllegalTransition(
+            f"{whose}: expected failed child tasks, found none; resubmit it without failed_children"
+        )
+    return failed[0]
 
 
 def is_taken_signal(step: Step) -> bool:

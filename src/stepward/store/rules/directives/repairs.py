@@ -16,7 +16,13 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive
 from stepward.store.rules.directives import checks
 from stepward.store.rules.directives.repair_rows import Repair, RepairWork
-from stepward.store.rules.directives.rewinding import is_repeated_with_it, named_step, was_told_later
+from stepward.store.rules.directives.rewinding import (
+    failed_children,
+    is_repeated_with_it,
+    later_steps,
+    named_step,
+    was_told_later,
+)
 
 
 def resubmission(
@@ -28,6 +34,8 @@ def resubmission(
         checks.check_retry(task, directive)
         return Repair()
     checks.check_deadline(task, directive, now)
+    if directive.failed_children:
+        return _with_failed_children(task, steps, directive, children, now)
     step = named_step(task, steps, directive)
     checks.check_resubmit(task, directive, step)
     work = RepairWork(task, steps, directive, children, now)
@@ -38,11 +46,34 @@ def resubmission(
     elif step is not None and checks.is_taken_signal(step):
         work.rewind(step)
         work.drop(step)
+    _repeat_too(work, task, steps)
+    work.repair.step = step.key if step else None
+    return work.repair
+
+
+def _with_failed_children(
+    task: Task, steps: Sequence[Step], directive: Directive, children: Mapping[str, Task], now: float
+) -> Repair:
+    """Repeats the child steps that failed, from the first failure that the workflow received on."""
+    failed = failed_children(task, steps)
+    first = checks.check_failed_children(task, directive, failed)
+    work = RepairWork(task, steps, directive, children, now)
+    later = later_steps(task, steps, first)
+    work.rewind(first)
+    for step in failed:
+        if step not in later:
+            # What was delivered after the first failure is not delivered again but repeated.
+            work.repair.rows.pop((step.run, step.key), None)
+            work.repeat(step)
+    _repeat_too(work, task, steps)
+    work.repair.step = first.key
+    return work.repair
+
+
+def _repeat_too(work: RepairWork, task: Task, steps: Sequence[Step]) -> None:
     for other in steps:
         if is_repeated_with_it(task, other) and (other.run, other.key) not in work.repair.rows:
             work.repeat_too(other)
-    work.repair.step = step.key if step else None
-    return work.repair
 
 
 def marking(task: Task, steps: Sequence[Step], directive: Directive, now: float) -> Repair:

@@ -21,6 +21,13 @@ def concerned_children(steps: Iterable[Step]) -> list[str]:
     return [key_of(step) for step in steps if step.kind is StepKind.CHILD and step.state in ended]
 
 
+def failed_children(task: Task, steps: Iterable[Step]) -> list[Step]:
+    """The child steps of the run that failed, in the order in which the workflow received their failures."""
+    found = [s for s in steps if s.run == task.run and s.kind is StepKind.CHILD and s.set_aside_at is None]
+    failed = [s for s in found if s.state is StepState.FAILED]
+    return sorted(failed, key=lambda s: (s.ordinal is None, s.ordinal or 0, s.number))
+
+
 def named_step(task: Task, steps: Iterable[Step], directive: Directive) -> Step | None:
     """The step that a directive means: the one of its key in the latest run that has it, else the one to blame."""
     key = directive.step or checks.blamed(task)
