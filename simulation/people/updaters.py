@@ -13,7 +13,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.payload import decode
 from stepward.store.contract import UpdateState
 
-SHARE = 0.25
+SHARE = 0.1
 """Share of the worlds that have updates."""
 LEDGER = "ledger"
 PATIENCE = 3.0

@@ -10,11 +10,15 @@ import pytest
 from stepward import (
     Agent,
     App,
+    Given,
     IllegalTransition,
+    Pipeline,
+    Stage,
     Supervision,
     TaskConflict,
     TaskFailed,
     Unrecoverable,
+    continue_as_new,
     now,
     random,
     uuid4,
@@ -106,7 +110,27 @@ async def sealing(item: str) -> None:
     await seal(item)
 
 
-app = App("shop", workflows=[buy, buy_with_gift, many, child_of, parent, sealing], agents=[shop])
+@workflow(supervision=quick)
+async def in_runs(count: int) -> list[str]:
+    began = now().isoformat()
+    reserved = await reserve(str(count))
+    if count < 3:
+        continue_as_new(count + 1)
+    return [began, reserved, await ship("last")]
+
+
+plan = Pipeline(
+    "plan",
+    {
+        "reserve": Stage(reserve, Given("item")),
+        "charge": Stage(charge, Given("item"), Given("amount"), after=["reserve"]),
+        "ship": Stage(ship, Given("item"), after=["charge"]),
+    },
+    given={"item": str, "amount": float},
+)
+
+
+app = App("shop", workflows=[buy, buy_with_gift, many, child_of, parent, sealing, in_runs, plan], agents=[shop])
 FAKES = {each: each.fn for each in (reserve, charge, ship, seal, release, refund, fetch_back)}
 
 
@@ -232,6 +256,31 @@ async def test_children_that_ended_are_taken_over_and_later_ones_are_new() -> No
         assert children == {"t/child_of/1", "t/child_of/2", "f/child_of/2"}
         with pytest.raises(IllegalTransition, match="expected later steps that this undoes first, found child_of/2"):
             await task.fork("child_of/2", undo_later=True)
+
+
+async def test_the_last_of_several_runs_is_forked() -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(in_runs, 1, id="t")
+        result = await task.result()
+        assert await (await task.fork("shop.ship/1")).result() == result
+        assert [len(env.calls(each)) for each in (reserve, ship)] == [3, 2]
+        again = await task.fork("shop.reserve/1", id="f")
+        assert await again.result() == result
+        assert (await again.status()).run == 3
+
+
+async def test_a_pipeline_goes_on_from_a_stage() -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(plan, item="pen", amount=2.5)
+        await task.result()
+        fork = await task.fork("shop.charge/1", id="f")
+        assert [(step.key, step.state) for step in await fork.steps()][1:] == [
+            ("shop.reserve/1", "completed"),
+            ("shop.charge/1", "not_started"),
+            ("shop.ship/1", "not_started"),
+        ]
+        await fork.result()
+        assert [len(env.calls(each)) for each in (reserve, charge, ship)] == [1, 2, 2]
 
 
 async def test_what_cannot_be_forked_is_refused() -> None:
