@@ -45,7 +45,7 @@ async def _repaired(store: ClientStore, task: Task, steps: Sequence[Step], direc
         return marking(task, steps, directive, store.now())
     if directive.verb != DirectiveVerb.RESUBMIT:
         return Repair()
-    wanted = set(concerned_children(steps))
+    wanted = set(concerned_children(steps, directive))
     ids = [child_id(task, step) for step in steps if step.kind is StepKind.CHILD and key_of(step) in wanted]
     found = [await store.task(id) for id in ids]
     children = {child.uid: child for child in found if child is not None}

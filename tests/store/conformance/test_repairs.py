@@ -10,8 +10,8 @@ import pytest
 from stepward.errors import IllegalTransition
 from stepward.model.records import Alert, InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
-from stepward.store.contract import Change, Directive, Doubt, Later, Store, Tally
-from tests.store.conformance.world import DONE, FAILED, World, add_steps, claimed, end, read, step
+from stepward.store.contract import Change, Directive, Doubt, Later, Post, Store, Tally
+from tests.store.conformance.world import DONE, FAILED, World, add_steps, claimed, end, move, read, step
 
 BLAMES_CHARGE = b'{"message":"no","step":"charge/1"}'
 
@@ -156,6 +156,44 @@ async def test_a_child_that_was_undone_is_begun_anew(world: World, store: Store)
     assert (anew.uid, anew.state, anew.input) == (f"{child.uid}#1", TaskState.PENDING, b"[7]")
     assert (anew.parent_step, found["pay/1"].state, found["pay/1"].generation) == ("pay/1#1", StepState.RUNNING, 1)
     assert found["pay/1~1"].state is StepState.UNDONE
+
+
+async def test_failed_children_are_repeated_and_what_came_of_them_is_dropped(world: World, store: Store) -> None:
+    task = await claimed(world, store)
+    children = []
+    for number in (1, 2, 3):
+        child = world.task(f"{task.id}/pay/{number}", parent=task.uid, parent_run=1, parent_step=f"pay/{number}")
+        child.uid = f"{task.uid}/1/pay/{number}"
+        children.append(child)
+    await store.client.submit(children)
+    held = {history.task.id: history.task for history in await store.scheduler.claim("s1", [("order", "1")], 9)}
+    waits = {"kind": StepKind.CHILD, "started_at": 1.0, "agent": None}
+    told = {"state": StepState.FAILED, "error": FAILED, "ordinal": 1, "asked": 3, "finished_at": 5.0}
+    await add_steps(
+        store,
+        task,
+        step(task, "pay/1", 1, **waits, **told),
+        step(task, "pay/2", 2, **waits),
+        step(task, "pay/3", 3, **waits, state=StepState.COMPLETED, output=DONE, ordinal=2, asked=3, finished_at=6.0),
+    )
+    await end(store, task, TaskState.ERROR, error=b'{"message":"no","step":"pay/1"}')
+    for child in children:
+        after = TaskState.PROCESSED if child is children[2] else TaskState.ERROR
+        late = Post(task=task.uid, kind=InboxKind.CHILD, name="1/pay/2", body=b'{"state":"error"}')
+        change = Change(task=child.uid, move=move(held[child.id], after), posts=[late] if child is children[1] else [])
+        assert (await store.scheduler.commit("s1", [change], None)).missed == {}
+    await store.client.direct(task.id, Directive(verb="resubmit", actor="ada", failed_children=True))
+    found = {each.key: each for each in await store.client.steps(task.id)}
+    assert [(found[f"pay/{n}"].state, found[f"pay/{n}"].attempt) for n in (1, 2, 3)] == [
+        (StepState.RUNNING, 2),
+        (StepState.RUNNING, 2),
+        (StepState.COMPLETED, 1),
+    ]
+    assert [(await read(store, child)).state for child in children] == [TaskState.PENDING] * 2 + [TaskState.PROCESSED]
+    histories = await store.scheduler.claim("s1", [("order", "1")], 9)
+    assert {history.task.id: history.inbox for history in histories}[task.id] == []
+    (act,) = await store.operators.audits(task.id, 9)
+    assert msgspec.json.decode(act.details)["failed_children"] is True
 
 
 @pytest.mark.parametrize(

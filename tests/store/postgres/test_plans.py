@@ -136,6 +136,7 @@ EXPECTED = {
     "client.live_values": {"live_value_pkey"},
     "client.stream_values": {"stream_value_pkey"},
     "client.update": {"update_request_pkey"},
+    "directives.drop_child_end": {"inbox_task"},
     "turn.answer": {"update_request_pkey"},
     "client.streams": {"stream_value_pkey"},
     "client.steps": {"task_id_key", "step_pkey"},

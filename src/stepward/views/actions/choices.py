@@ -135,7 +135,7 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
 
 def _of_children(record: Task, step: Step, steps: Sequence[Step]) -> list[Choice]:
     """All failed children at once, where the one that the error names is not the only one."""
-    count = len(failed_children(record, steps)) if step.kind is StepKind.CHILD else 0
+    count = len(failed_children(record, steps, {})) if step.kind is StepKind.CHILD else 0
     if count < 2:
         return []
     words = ("resubmit", record.id, "--failed-children")

@@ -39,6 +39,8 @@ class Repair(Struct):
     """By run and key, what stands in the place of that row."""
     added: list[Step] = field(default_factory=list)
     posts: list[Post] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    """Places of child steps whose ends are deleted from the inbox: they are repeated."""
     begun: list[Task] = field(default_factory=list)
     resubmitted: list[Task] = field(default_factory=list)
     details: dict[str, list[str]] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from stepward.model.effects import place_name
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive
@@ -55,7 +56,7 @@ def _with_failed_children(
     task: Task, steps: Sequence[Step], directive: Directive, children: Mapping[str, Task], now: float
 ) -> Repair:
     """Repeats the child steps that failed, from the first failure that the workflow received on."""
-    failed = failed_children(task, steps)
+    failed = failed_children(task, steps, children)
     first = checks.check_failed_children(task, directive, failed)
     work = RepairWork(task, steps, directive, children, now)
     later = later_steps(task, steps, first)
@@ -65,6 +66,7 @@ def _with_failed_children(
             # What was delivered after the first failure is not delivered again but repeated.
             work.repair.rows.pop((step.run, step.key), None)
             work.repeat(step)
+            work.repair.dropped.append(place_name(step))
     _repeat_too(work, task, steps)
     work.repair.step = first.key
     return work.repair

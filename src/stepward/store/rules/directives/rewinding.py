@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from stepward.model.effects import asked_as, is_in_doubt, key_of, may_have_acted, never_ran, undo_key
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive
 from stepward.store.rules.directives import checks
 
@@ -15,17 +15,25 @@ OWN = frozenset({StepKind.TIMER, StepKind.SIGNAL})
 """Outcomes that the engine records itself: what waits for one has no row."""
 
 
-def concerned_children(steps: Iterable[Step]) -> list[str]:
+def concerned_children(steps: Iterable[Step], directive: Directive) -> list[str]:
     """The uids of the child tasks on whose state a repair may depend."""
-    ended = (StepState.FAILED, StepState.ABANDONED)
-    return [key_of(step) for step in steps if step.kind is StepKind.CHILD and step.state in ended]
+    states = {StepState.FAILED, StepState.ABANDONED} | ({StepState.RUNNING} if directive.failed_children else set())
+    return [key_of(step) for step in steps if step.kind is StepKind.CHILD and step.state in states]
 
 
-def failed_children(task: Task, steps: Iterable[Step]) -> list[Step]:
-    """The child steps of the run that failed, in the order in which the workflow received their failures."""
+def failed_children(task: Task, steps: Iterable[Step], children: Mapping[str, Task]) -> list[Step]:
+    """The child steps of the run that failed, in the order in which the workflow received their failures.
+
+    Those whose child task failed when the workflow was over already, and which still are under way, come last.
+    """
     found = [s for s in steps if s.run == task.run and s.kind is StepKind.CHILD and s.set_aside_at is None]
-    failed = [s for s in found if s.state is StepState.FAILED]
+    failed = [s for s in found if s.state is StepState.FAILED or _has_failed(s, children.get(key_of(s)))]
     return sorted(failed, key=lambda s: (s.ordinal is None, s.ordinal or 0, s.number))
+
+
+def _has_failed(step: Step, child: Task | None) -> bool:
+    has_ended = child is not None and (child.state is TaskState.ERROR or child.state in checks.UNDONE)
+    return step.state is StepState.RUNNING and has_ended
 
 
 def named_step(task: Task, steps: Iterable[Step], directive: Directive) -> Step | None:

@@ -39,12 +39,13 @@ async def _repair(connection: VerbConnection, task: Task, directive: Directive, 
     if directive.verb == DirectiveVerb.MARK_DONE:
         repair = repairs.marking(task, steps, directive, now)
     elif directive.verb == DirectiveVerb.RESUBMIT:
-        children = await inbox.lock(connection, rewinding.concerned_children(steps))
+        children = await inbox.lock(connection, rewinding.concerned_children(steps, directive))
         repair = repairs.resubmission(task, steps, directive, children, now)
     else:
         repair = repairs.undoing(task, steps, directive, now)
     await connection.change_each("directives.delete_step", [(task.uid, run, key) for run, key in repair.gone])
     await connection.change_each("turn.insert_step", [astuple(step) for step in repair.inserted])
+    await connection.change_each("directives.drop_child_end", [(task.uid, place) for place in repair.dropped])
     for child in repair.begun:
         await new_tasks.begin(connection, [child], child.workflow, child.version)
     for child in repair.resubmitted:

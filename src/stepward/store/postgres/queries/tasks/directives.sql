@@ -7,6 +7,11 @@ select {step} from {schema}.step where task = $1 order by run, number, set_aside
 delete from {schema}.step as s using unnest($1::text[], $2::integer[], $3::text[]) as v (task, run, key)
 where s.task = v.task and s.run = v.run and s.key = v.key
 
+-- name: drop_child_end
+-- Deletes the ends of child tasks from their parents' inboxes.
+delete from {schema}.inbox as i using unnest($1::text[], $2::text[]) as v (task, name)
+where i.task = v.task and i.kind = 'child' and i.name = v.name
+
 -- name: set_deadline
 -- Sets the deadline of the whole task.
 update {schema}.task set deadline = $2 where uid = $1
