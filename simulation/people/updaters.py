@@ -70,7 +70,9 @@ class Updaters:
         for row in rows:
             if row.state == UpdateState.ASKED and task.state == TaskState.PROCESSED:
                 self._check_untaken(task.uid, row.id)
-        accepted = {row.id: decode(row.answer, "answer") for row in rows if row.state == UpdateState.ACCEPTED}
+        accepted = {
+            row.id: decode(row.answer or b"null", "answer") for row in rows if row.state == UpdateState.ACCEPTED
+        }
         total = 0
         for id, found in sorted(accepted.items(), key=lambda each: each[1]):
             total += self._amounts[id]

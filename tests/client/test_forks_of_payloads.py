@@ -29,9 +29,9 @@ async def keep(text: str) -> str:
 
 
 def options(kind: str, folder: Path) -> dict[str, Any]:
-    large = {"large_payloads": f"file://{folder / 'large'}", "large_payload_bytes": 8_192}
-    encrypted = {"encryption": KEYS}
-    return {"encrypted": encrypted, "large": large}.get(kind, encrypted | large)
+    large: dict[str, Any] = {"large_payloads": f"file://{folder / 'large'}", "large_payload_bytes": 8_192}
+    encrypted: dict[str, Any] = {"encryption": KEYS}
+    return {"encrypted": encrypted, "large": large, "both": encrypted | large}[kind]
 
 
 @pytest.mark.parametrize("kind", ["encrypted", "large", "both"])
