@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -321,6 +322,20 @@ async def test_other_arguments_that_do_not_fit_the_record_stop_the_fork() -> Non
         assert (await fork.status()).waits_for == WAITS_FOR
         assert len(env.calls(reserve)) == 2
         await fork.cancel()
+
+
+def test_a_blocking_client_forks(tmp_path: Path) -> None:
+    alone = App("shop", workflows=[child_of], agents=[shop], store=f"sqlite:///{tmp_path / 'shop.db'}")
+    with alone.sync_client() as client:
+        task = client.submit(child_of, "pen", id="t")
+
+        async def run() -> None:
+            async with alone.running():
+                await asyncio.to_thread(task.result, 30)
+                fork = await asyncio.to_thread(task.fork, "shop.reserve/1", id="f")
+                assert (fork.id, await asyncio.to_thread(fork.result, 30)) == ("f", "pen reserved")
+
+        asyncio.run(run())
 
 
 async def test_both_tasks_name_each_other_in_the_audit() -> None:

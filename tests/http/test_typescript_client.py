@@ -75,6 +75,8 @@ async def test_a_generated_client_compiles_and_does_what_an_application_needs(
         "refused": [422, found["refused"][1]],
         "stale": [412, "If-Match"],
         "fresh": True,
+        "forked": ["order-2", "order-1", "signal:approved/1"],
+        "late": 409,
         "told": found["told"],
         "listed": [["order-1", "north"]],
         "output": {"by": "Ada"},

@@ -50,7 +50,16 @@ const signalled = await api.POST("/api/v1/tasks/{task_id}/signals", {
   body: { name: "approved", payload: { by: "Ada" } },
 });
 const told = await following;
-const listed = sure((await api.GET("/api/v1/tasks", { params: { query: { where: "label.shop = 'north'", limit: 10 } } })).data, null);
+const forked = await api.POST("/api/v1/tasks/{task_id}/fork", {
+  params: { path: { task_id: "order-1" } },
+  body: { from_step: "signal:approved/1", id: "order-2" },
+});
+const origin = await api.GET("/api/v1/tasks/{task_id}/provenance", { params: { path: { task_id: "order-2" } } });
+const late = await api.POST("/api/v1/tasks/{task_id}/updates/{name}", {
+  params: { path: { task_id: "order-1", name: "pay" }, header: { Prefer: "wait=1" } },
+  body: { payload: 5 },
+});
+const listed = sure((await api.GET("/api/v1/tasks", { params: { query: { where: "label.shop = 'north' and id = 'order-1'", limit: 10 } } })).data, null);
 const ended = sure((await api.GET("/api/v1/tasks/{task_id}", { params: { path: { task_id: "order-1" } } })).data, null);
 
 console.log(JSON.stringify({
@@ -60,6 +69,8 @@ console.log(JSON.stringify({
   refused: [refused.response.status, refused.error?.errors?.[0]?.field],
   stale: [stale.response.status, stale.error?.errors?.[0]?.field],
   fresh: signalled.data?.fresh,
+  forked: [forked.data?.id, origin.data?.origin?.id, origin.data?.origin?.step],
+  late: late.response.status,
   told,
   listed: listed.tasks.map((task) => [task.id, task.labels.shop]),
   output: ended.output,
