@@ -64,3 +64,10 @@ async def history_of(env: AppEnvironment, task: TaskHandle) -> bytes:
 async def entries(task: TaskHandle, stream: str) -> list[Any]:
     """What the task wrote to a stream, once it has ended."""
     return [value async for _, value in task.stream(stream)]
+
+
+async def asked_inputs(env: AppEnvironment) -> list[Any]:
+    """The inputs of the steps of one question, once it is answered."""
+    task = await env.client.submit("support", "broken")
+    await task.result()
+    return [step.input for step in await task.steps()]

@@ -23,7 +23,16 @@ from stepward.errors import DeclarationError
 from stepward.integrations.openai_agents import OpenAIAgent, operation_tool
 from stepward.testing import environment, replay
 from tests.integrations import desk_calls
-from tests.integrations.desk_calls import approvals, ask_person, asked, entries, history_of, orders, refund
+from tests.integrations.desk_calls import (
+    approvals,
+    ask_person,
+    asked,
+    asked_inputs,
+    entries,
+    history_of,
+    orders,
+    refund,
+)
 
 Turn = Callable[[list[str]], ModelResponse]
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/responses")
@@ -94,6 +103,11 @@ async def test_turns_and_tool_calls_are_steps_whose_tokens_are_summed() -> None:
         texts = [turn["text"] for turn in await entries(task, "turns")]
         assert texts == ["", "refunded 100 for A-1"]
         replay(app, await history_of(env, task))
+
+
+async def test_the_same_conversation_is_asked_for_with_the_same_inputs() -> None:
+    async with environment(desk_app(refunding, [operation_tool(refund)])) as env:
+        assert await asked_inputs(env) == await asked_inputs(env)
 
 
 @pytest.mark.parametrize("at", ["agent.call.before", "agent.call.after", "turn.finish.after"])

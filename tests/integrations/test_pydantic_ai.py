@@ -26,7 +26,16 @@ from stepward.integrations.pydantic_ai import PydanticAgent, dump_messages, load
 from stepward.integrations.pydantic_ai.messages import dump_parameters, load_parameters
 from stepward.testing import AppEnvironment, environment, explore, replay
 from tests.integrations import desk_calls
-from tests.integrations.desk_calls import approvals, ask_person, asked, entries, history_of, orders, refund
+from tests.integrations.desk_calls import (
+    approvals,
+    ask_person,
+    asked,
+    asked_inputs,
+    entries,
+    history_of,
+    orders,
+    refund,
+)
 
 Turn = Callable[[list[Any]], ModelResponse]
 
@@ -44,7 +53,11 @@ def results_of(messages: list[ModelMessage]) -> list[Any]:
 
 def refunding(results: list[Any]) -> ModelResponse:
     """Refund an order, and tell what came of it."""
-    part = TextPart(str(results[0])) if results else ToolCallPart("refund", {"order": "A-1", "cents": 100})
+    part = (
+        TextPart(str(results[0]))
+        if results
+        else ToolCallPart("refund", {"order": "A-1", "cents": 100}, tool_call_id="call-1")
+    )
     return ModelResponse(parts=[part], usage=RequestUsage(input_tokens=7, output_tokens=2))
 
 
@@ -89,6 +102,11 @@ async def test_a_recorded_conversation_is_replayed_to_the_same_requests() -> Non
         task = await env.client.submit("support", "broken")
         await task.result()
         replay(app, await history_of(env, task))
+
+
+async def test_the_same_conversation_is_asked_for_with_the_same_inputs() -> None:
+    async with environment(desk_app(refunding, [operation_tool(refund)])) as env:
+        assert await asked_inputs(env) == await asked_inputs(env)
 
 
 @pytest.mark.parametrize("at", ["agent.call.before", "agent.call.after", "turn.finish.after"])
