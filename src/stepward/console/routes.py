@@ -9,7 +9,12 @@ from litestar import Router
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from stepward.console.acts import batches, bulk, system, task
+from stepward.console.acts import agents as agent_acts
+from stepward.console.acts import alerts as alert_acts
+from stepward.console.acts import batches, bulk, task
+from stepward.console.acts import dead_letters as dead_letter_acts
+from stepward.console.acts import instances as instance_acts
+from stepward.console.acts import schedules as schedule_acts
 from stepward.console.form_tokens import FormGuard
 from stepward.console.live_updates import live
 from stepward.console.page_frame import Console
@@ -59,13 +64,13 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             bulk.bulk_preview,
             bulk.bulk_act,
             task.task_act,
-            system.agent_act,
-            system.alert_act,
-            system.silence_act,
-            system.drain_act,
-            system.sink_act,
-            system.schedule_act,
-            system.dead_letter_act,
+            agent_acts.agent_act,
+            alert_acts.alert_act,
+            alert_acts.silence_act,
+            instance_acts.drain_act,
+            alert_acts.sink_act,
+            schedule_acts.schedule_act,
+            dead_letter_acts.dead_letter_act,
             live,
         ],
         include_in_schema=False,

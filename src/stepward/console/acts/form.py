@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import msgspec
+from litestar.response import Redirect
 
 from stepward.console.form_tokens import FormGuard
-from stepward.console.page_frame import PageRequest
+from stepward.console.page_frame import PageRequest, root_of
 from stepward.errors import InvalidArguments, TaskChanged
+from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
+from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.problems import HttpRefusal
 from stepward.payload import check_size
 
@@ -80,3 +83,22 @@ async def sent_form(request: PageRequest, guard: FormGuard, principal: Principal
     guard.check(principal, fields.get("csrf_token", ""))
     chosen = [value for value in data.getall("ids", []) if isinstance(value, str)]
     return SentForm(fields, chosen)
+
+
+def check_administers(client: ScopedClient) -> None:
+    """Raises HttpRefusal (403) for what cannot be taken back, unless the principal is an admin."""
+    if not client.principal.may(Permission.ADMINISTER):
+        raise HttpRefusal(403, f"expected a principal with the permission administer, found {client.principal.role}")
+
+
+def row_numbers(form: SentForm) -> list[int]:
+    """The numbers of the selected rows. Raises InvalidArguments if none is selected."""
+    numbers = [int(text) for text in form.ids if text.isdecimal() and len(text) <= 18]
+    if not numbers:
+        raise InvalidArguments("selection: expected at least one, found none; tick what is meant")
+    return numbers
+
+
+def back_to(request: PageRequest, path: str, done: str) -> Redirect:
+    """The answer that leads to a page, which shows the message of that key."""
+    return Redirect(f"{root_of(request)}{path}?done={done}", status_code=303)
