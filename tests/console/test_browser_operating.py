@@ -60,12 +60,12 @@ async def test_values_that_a_task_writes_come_to_its_page_without_a_reload(
     task = await client.submit("narrate", id="order-7")
     await until(task.status, lambda status: status.waits_for == "signal go")
     page = await opened(browser, f"{address}/tasks/order-7")
-    writings = page.locator("#writings")
-    await expect(writings).to_contain_text('"done": 1')
+    live_values = page.locator("#live-values")
+    await expect(live_values).to_contain_text('"done": 1')
     await page.evaluate("document.body.dataset.same = 'page'")
     await task.signal("go")
-    await expect(writings).to_contain_text('"done": 2')
-    await expect(writings).to_contain_text("the second line")
+    await expect(live_values).to_contain_text('"done": 2')
+    await expect(live_values).to_contain_text("the second line")
     assert await page.evaluate("document.body.dataset.same") == "page"
     await page.close()
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from stepward.client import Client, TaskStatus, session_of
 from stepward.client.task_status import step_record
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole
-from stepward.console.pages.task_writings import TaskWritings, newest_history, read_writings
+from stepward.console.pages.task_live_values import TaskLiveValues, newest_history, read_live_values
 from stepward.console.timeline.axis import axis_of
 from stepward.console.timeline.layout import Timeline, drawn_timeline
 from stepward.console.timeline.rows import timeline_rows
@@ -62,7 +62,7 @@ class TaskView(Struct, frozen=True, kw_only=True):
     forks: Forks
     signals: Counter[str]
     proposals: list[Proposal]
-    writings: TaskWritings
+    live_values: TaskLiveValues
 
 
 class StepLine(Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ async def read_task(scoped: ScopedClient, id: str) -> TaskView:
         forks=await forks_of(client, record, rows),
         signals=await _signals(client, record),
         proposals=[] if scoped.two_persons is None else await scoped.two_persons.proposals(record),
-        writings=await read_writings(scoped, record.id),
+        live_values=await read_live_values(scoped, record.id),
     )
 
 
@@ -130,7 +130,7 @@ def task_values(view: TaskView, now: float, asked: Any, *, payloads: bool) -> di
         "timeline": _timeline(view, shown, now, asked),
         "alerts": view.alerts,
         "audits": view.audits[:100],
-        "writings": view.writings,
+        "live_values": view.live_values,
         "history": newest_history(view.status, view.rows, view.audits),
         "actions": [(action, action.command(payloads=payloads)) for action in view.actions],
         "undo_meaning": taken_back(view.rows),

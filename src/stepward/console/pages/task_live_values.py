@@ -1,4 +1,4 @@
-"""What a task has written for readers outside, and its history, as the page of the task shows them."""
+"""Live values and the history of a task, as the page of the task shows them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ShownStream(Struct, frozen=True, kw_only=True):
     """In order; empty for a principal that may not see payloads."""
 
 
-class TaskWritings(Struct, frozen=True, kw_only=True):
+class TaskLiveValues(Struct, frozen=True, kw_only=True):
     """The published values and the streams of a task."""
 
     values: list[LiveValue]
@@ -40,11 +40,11 @@ class TaskWritings(Struct, frozen=True, kw_only=True):
     """How many values and streams are left out."""
 
 
-async def read_writings(client: ScopedClient, id: str) -> TaskWritings:
+async def read_live_values(client: ScopedClient, id: str) -> TaskLiveValues:
     """The first values and streams by name. Raises TaskNotFound."""
     values, counts = await client.live_values(id), await client.streams(id)
     shown = sorted(counts.items())[:STREAMS_SHOWN]
-    return TaskWritings(
+    return TaskLiveValues(
         values=values[:VALUES_SHOWN],
         streams=[await _stream(client, id, name, count) for name, count in shown],
         more=max(0, len(values) - VALUES_SHOWN) + len(counts) - len(shown),
