@@ -49,6 +49,16 @@ async def test_a_text_with_control_characters_is_refused_at_the_door(client: Cli
         lambda client, text: client.suspend_agent(text),
         lambda client, text: client.pause_schedule(text),
         lambda client, text: client.fail(text, "because"),
+        lambda client, text: client.submit(order, "pen", attributes={"customer": text}),
+        lambda client, text: client.submit(order, "pen", attributes={text: "a"}),
+        lambda client, text: client.tasks(where=f"customer = '{text}'"),
+        lambda client, text: client.task(text).value("total"),
+        lambda client, text: client.task(text).events().__anext__(),
+        lambda client, text: client.delete("state = 'processed'", reason=text),
+        lambda client, text: client.set_limit(f"agent:{text}", 3),
+        lambda client, text: client.create_schedule(text, order, ("pen",), every="1h"),
+        lambda client, text: client.trigger_schedule(text),
+        lambda client, text: client.alert_sinks.test(text),
     ],
 )
 async def test_a_name_with_control_characters_is_answered_in_one_line(client: Client, use: Use, text: str) -> None:

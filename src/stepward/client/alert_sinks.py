@@ -47,7 +47,8 @@ class AlertSinks:
         if number is None:
             known = ", ".join(each.name for each in await operators.alert_sinks()) or "none"
             raise SinkNotFound(
-                f"sink {sink[:100]}: expected one of the leading Supervisor's ({known}), found none such; name one"
+                f"sink {_printable(sink)}: expected one of the leading Supervisor's ({known}), "
+                "found none such; name one"
             )
         return number
 
@@ -101,6 +102,10 @@ def _kind(kind: str) -> str:
     if not isinstance(kind, str) or not KIND.fullmatch(kind):
         raise Refused(f"kind: expected one of an alert, such as task_error, found {durations.shown(kind)}; name one")
     return kind
+
+
+def _printable(name: str) -> str:
+    return name[:100] if name.isprintable() else durations.shown(name)
 
 
 async def answer_to_test(store: Store, number: int, seconds: float) -> AlertReceipt | None:

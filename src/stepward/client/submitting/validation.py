@@ -16,6 +16,7 @@ from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
 from stepward.model.action import current_caller
 from stepward.model.messages.requests import is_response_queue
 from stepward.model.records import PRIORITIES
+from stepward.model.tasks.control_characters import UNPRINTABLE
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import encode
 from stepward.workflow.definition import Workflow
@@ -25,8 +26,6 @@ ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 APP = re.compile(r"[A-Za-z0-9_-]{1,100}")
 MOST_LABELS = 20
 LABEL_LENGTH = 200
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters, which terminals obey, and of which PostgreSQL takes no NUL; halves of characters are no UTF-8."""
 MOST_LISTED = 10_000
 OPTIONS = ("id", "transaction", *SubmitOptions.__annotations__)
 """What ``submit`` takes beside the workflow's arguments."""

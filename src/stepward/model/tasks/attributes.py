@@ -11,6 +11,7 @@ import msgspec
 
 from stepward.durations import shown
 from stepward.errors import Refused
+from stepward.model.tasks.control_characters import UNPRINTABLE
 from stepward.payload import readable
 
 AttributeValue = str | int | float | bool | datetime
@@ -19,7 +20,6 @@ MOST_ATTRIBUTES = 20
 LONGEST_ATTRIBUTE = 200
 LARGEST_NUMBER = 2.0**53
 """Largest whole number that a float represents exactly."""
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 TIME = "time"
 """The key of an object that stands for an instant, in seconds since 1970."""
 NO_ATTRIBUTES = b"{}"

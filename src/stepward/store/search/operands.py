@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from stepward.model.states import TaskState
+from stepward.model.tasks.control_characters import UNPRINTABLE
 from stepward.store.search.conditions import Operand, Operator
 from stepward.store.search.fields import NAMED, FieldKind, SearchField, kind_of
 from stepward.store.search.instants import instant
 from stepward.store.search.lexer import FilterToken, TokenKind, cut, wrong
 
 LONGEST_VALUE = 200
-UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Characters that no value may have: PostgreSQL accepts no NUL and no lone surrogates, and no searched text of a
-task has the others."""
 BOOLEANS = {"true": True, "false": False}
 LARGEST = 2.0**53
 
