@@ -84,6 +84,27 @@ async def set_while_they_work(
 
 
 @pytest.mark.faults
+@pytest.mark.parametrize("seconds", [-60.0, -15.0])
+@pytest.mark.parametrize("layout", LAYOUTS[:2], ids=named)
+async def test_requests_after_a_clock_was_set_back_expire_at_no_agent(
+    database: Database, moved: tuple[Server, MovedClock], layout: tuple[set[str], ...], seconds: float
+) -> None:
+    """Their complete-by is nearer than the clock was moved: an Agent that followed its own would drop them all."""
+    works = Works()
+    works.go_on.set()
+    async with AsyncExitStack() as stack:
+        for process, roles in enumerate(layout):
+            app = application(database.address, works, process, complete_by="10s")
+            await stack.enter_async_context(app.running(**{role: role in roles for role in ALL}))
+        client = await stack.enter_async_context(application(database.address, works, -1).client())
+        moved[1].move(f"{seconds:+g}")
+        await works.tell("clock.jumped", len(layout))
+        assert await (await client.submit("journey")).result(timeout=WITHIN) == [0, 1, 2]
+        assert await client.alerts() == []
+    assert [event for _, event in works.told if event.name in QUIET] == []
+
+
+@pytest.mark.faults
 @pytest.mark.parametrize("rate", ["0.9", "1.1"])
 @pytest.mark.parametrize("layout", LAYOUTS, ids=named)
 async def test_a_clock_of_a_server_that_runs_at_another_rate_is_followed_without_a_jump(
