@@ -30,6 +30,7 @@ BY_CLIENT = ("batches", "fairness", "flow_control", "schedules", "search")
 def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     """The programs, imported in a folder of their own."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")  # pages name models, and ask none
     found: dict[str, ModuleType] = {}
     names = [*IMPORTED.values(), *(name for name in PROGRAMS if name not in IMPORTED.values())]
     for name in names:
