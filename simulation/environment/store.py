@@ -20,7 +20,7 @@ READS = frozenset(
     {
         *("load", "read_inbox", "next_wake", "next_start"),
         *("due", "expired_steps", "expired_tasks", "undelivered_alerts"),
-        *("alert_receipts", "early_warnings"),
+        *("alert_receipts", "alert_silences", "early_warnings", "late_leases", "is_drained"),
         *("outlived", "outlived_tasks", "outlived_steps", "outlived_inbox", "outlived_signals", "outlived_values"),
         *("outlived_streams", "outlived_updates", "unchanged", "live_value", "live_values", "stream_values", "streams"),
         *("old_records", "acts"),

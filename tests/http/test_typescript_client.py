@@ -114,4 +114,10 @@ async def test_a_generated_client_acts_in_bulk_keeps_schedules_and_tests_sinks(
         "sinks": ["log"],
         "tested": [404, 202],
         "receipts": ["log"],
+        "silenced": [204, 204],
+        "silences": [["task_error", "approval", "the bank knows"]],
+        "bounded": 204,
+        "limits": [["20/1s", None]],
+        "stats": 0,
+        "undrained": 404,
     }

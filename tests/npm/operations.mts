@@ -58,6 +58,15 @@ const receipts = await until(
   (found) => found.length > 0 && found[0].raised_at !== null,
 );
 
+const silence = { kind: "task_error", workflow: "approval" };
+const silenced = await api.POST("/api/v1/alerts/silences", { body: { ...silence, until: "2h", note: "the bank knows" } });
+const silences = sure((await api.GET("/api/v1/alerts/silences")).data, null);
+const unsilenced = await api.POST("/api/v1/alerts/silences/end", { body: silence });
+const bounded = await api.POST("/api/v1/limits/{name}", { params: { path: { name: "agent:pay" } }, body: { rate: "20/s" } });
+const limits = sure((await api.GET("/api/v1/limits")).data, null);
+const stats = sure((await api.GET("/api/v1/agents/stats")).data, null);
+const undrained = await api.POST("/api/v1/instances/{instance}/drain", { params: { path: { instance: "none" } } });
+
 console.log(JSON.stringify({
   counted: [counted.number, counted.needs_confirmation],
   refused: [unconfirmed.error?.errors?.[0]?.field, other.error?.errors?.[0]?.field],
@@ -71,4 +80,10 @@ console.log(JSON.stringify({
   sinks: sinks.map((each) => each.name),
   tested: [absent.response.status, tested.response.status],
   receipts: receipts.map((each) => each.sink),
+  silenced: [silenced.response.status, unsilenced.response.status],
+  silences: silences.map((each) => [each.kind, each.workflow, each.note]),
+  bounded: bounded.response.status,
+  limits: limits.filter((each) => each.name === "agent:pay").map((each) => [each.rate, each.concurrency]),
+  stats: stats.length,
+  undrained: undrained.response.status,
 }));
