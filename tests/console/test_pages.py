@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from stepward import Client, TaskHandle
+from stepward.client import session_of
 from tests.console.conftest import EVIL, SignedIn
 
 PAGES = ("/", "/tasks", "/agents", "/alerts", "/schedules", "/dead-letters", "/instances", "/audit", "/settings")
@@ -172,3 +173,13 @@ async def test_a_filter_stands_in_the_address_and_one_that_is_wrong_says_where(
     wrong = await local.get("/tasks", params={"where": "state = <b>"})
     assert wrong.status_code == 422
     assert 'role="alert"' in wrong.text and "<b>" not in wrong.text
+
+
+async def test_queues_of_the_store_are_on_the_start_page_with_their_age(
+    local: httpx.AsyncClient, client: Client
+) -> None:
+    assert "Queues of the store" not in (await local.get("/")).text
+    await session_of(client).store.messages.put("submission.orders", [(b'{"time":"2026-01-01T00:00:00Z"}', None)])
+    page = (await local.get("/")).text
+    queues = page.partition('id="queues"')[2].partition("</section>")[0]
+    assert "submission.orders" in queues and "2026-01-01 00:00:00 UTC" in queues

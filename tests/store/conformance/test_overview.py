@@ -61,6 +61,16 @@ async def test_attempts_that_the_supervisor_decided_on_are_counted_by_bucket(wor
     assert await store.operators.flow(store.now() - 60.0, 60.0) == []
 
 
+async def test_queues_with_messages_are_counted_with_the_age_of_the_next_one(world: World, store: Store) -> None:
+    assert await store.operators.queues() == []
+    posted = b'{"specversion":"1.0","time":"2027-01-15T08:00:00Z","data":1}'
+    await store.messages.put("submission.orders", [(posted, None), (posted, None)])
+    await store.messages.put("agents.pay", [(b"\xff", None)])
+    pay, orders = await store.operators.queues()
+    assert (pay.queue, pay.messages, pay.posted_at) == ("agents.pay", 1, None)
+    assert (orders.queue, orders.messages, orders.posted_at) == ("submission.orders", 2, 1_800_000_000.0)
+
+
 async def test_attempts_at_agents_are_those_of_the_newest_tasks(world: World, store: Store) -> None:
     began = store.now()
     task = await claimed(world, store)

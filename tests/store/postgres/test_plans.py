@@ -60,6 +60,7 @@ BOUNDED = {
     ("alerts_and_audit.resolve", "task_by_error"),
     ("overview.late", "task_deadline"),
     ("overview.processing", "task_held"),
+    ("overview.queues", "message_queue"),
 }
 """The first of an index, or as many as the query's own limit; ``settle`` is asked once for an alert."""
 EXPECTED = {

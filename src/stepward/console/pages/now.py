@@ -18,6 +18,8 @@ from stepward.model.states import TaskState
 from stepward.views.agents import short_state_of
 
 NEWEST_ALERTS = 5
+REPLIES = "replies."
+"""How the names of queues begin that a single reader takes from at its own pace."""
 
 
 @get("/", permission=Permission.READ_ALL)
@@ -43,6 +45,7 @@ async def now_page(request: PageRequest, client: RequestClient, console: SharedC
         "history": state_chart(samples, chosen, samples_since),
         "ranges": RANGES,
         "agents": [(agent, short_state_of(agent, now), agent_tone(agent)) for agent in await unscoped.agents()],
+        "queues": [queue for queue in await operators.queues() if not queue.queue.startswith(REPLIES)],
         "alerts": await unscoped.alerts(NEWEST_ALERTS),
         "alive": alive,
         "gone": [instance for instance in instances if instance not in alive and not instance.ended],

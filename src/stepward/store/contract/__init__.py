@@ -23,6 +23,7 @@ from stepward.store.contract.parts.overview import (
     FlowCount,
     Overview,
     OverviewStore,
+    QueueLength,
     StateCount,
     StateSample,
 )
@@ -141,6 +142,7 @@ __all__ = [
     "Post",
     "PruningStore",
     "Purged",
+    "QueueLength",
     "Refusal",
     "RefusalReason",
     "RetentionStore",

@@ -55,6 +55,16 @@ class FlowCount(Struct, frozen=True):
     count: int
 
 
+class QueueLength(Struct, frozen=True):
+    """A queue of the store."""
+
+    queue: str
+    messages: int
+    """At most MOST_COUNTED + 1."""
+    posted_at: float | None
+    """When its next message was posted, if the message says so: those of applications do."""
+
+
 class StateSample(Struct, frozen=True):
     """How many tasks were in each live state, and in error, at an instant."""
 
@@ -98,6 +108,10 @@ class OverviewStore(Protocol):
         Covers the newest MOST_IN_FLOW tasks that were submitted, as many that ended, the newest MOST_IN_ERROR in error,
         and the newest 5,000 acts of the audit.
         """
+        ...
+
+    async def queues(self) -> list[QueueLength]:
+        """The first 100 queues of the store that have messages, by name."""
         ...
 
     async def attempts(self, since: float) -> list[StepAttempts]:

@@ -13,7 +13,8 @@ from msgspec import Struct
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Instance
 from stepward.store import rows
-from stepward.store.contract import StoreGauges
+from stepward.store.contract import MOST_COUNTED as MOST_SHOWN
+from stepward.store.contract import QueueLength, StoreGauges
 from stepward.store.verbs import agents
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
@@ -58,6 +59,13 @@ def store_gauges(
         instances=instances,
         standings=standings,
     )
+
+
+async def queues(connection: VerbConnection) -> list[QueueLength]:
+    """The queues of the store that have messages."""
+    heads = {queue: _posted_at(body) for queue, body in await connection.rows("gauges.heads", LONGEST_HEAD)}
+    counts = await connection.rows("overview.queues", MOST_SHOWN + 1)
+    return [QueueLength(queue, count, heads.get(queue)) for queue, count in counts]
 
 
 class PostedMessage(Struct):

@@ -20,6 +20,7 @@ from stepward.store.contract import (
     Outlived,
     Overview,
     Purged,
+    QueueLength,
     StateSample,
     StoreGauges,
     TaskCount,
@@ -74,6 +75,9 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
         return await self._transactions.read_more(overview.flow, since, seconds)
+
+    async def queues(self) -> list[QueueLength]:
+        return await self._transactions.read_more(gauges.queues)
 
     async def attempts(self, since: float) -> list[StepAttempts]:
         return await self._transactions.read_beside(overview.attempts, since)

@@ -49,6 +49,19 @@ select agent, state, attempt, started_at, finished_at, deferred_at from (
     where s.task = q.uid and s.run = q.run limit $3) as s
 where agent is not null and attempt > 0
 
+-- name: queues
+-- Returns the first 100 queues of the store with their messages, counted up to a bound.
+with recursive
+queues (queue) as (
+    (select queue from {schema}.message order by queue, taken_until, token limit 1)
+    union all
+    select n.queue from queues as q cross join lateral (
+        select queue from {schema}.message where queue > q.queue order by queue, taken_until, token limit 1) as n),
+some_queues (queue) as (select queue from queues limit 100)
+select queue, (
+    select count(*) from (select 1 from {schema}.message as m where m.queue = q.queue limit $1) as counted)
+from some_queues as q order by queue
+
 -- name: leader
 -- Returns the leading Supervisor.
 select instance, expires_at from {schema}.leadership

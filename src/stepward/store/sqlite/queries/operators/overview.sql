@@ -49,6 +49,18 @@ select agent, state, attempt, started_at, finished_at, deferred_at from (
     where s.task = q.uid and s.run = q.run limit ?3) as s
 where agent is not null and attempt > 0
 
+-- name: queues
+-- Returns the first 100 queues of the store with their messages, counted up to a bound.
+with recursive
+queues (queue) as (
+    select min(queue) from stepward_message
+    union all
+    select (select min(m.queue) from stepward_message as m where m.queue > q.queue)
+    from queues as q where q.queue is not null
+    limit 100)
+select queue, (select count(*) from (select 1 from stepward_message as m where m.queue = queues.queue limit ?1))
+from queues where queue is not null order by queue
+
 -- name: leader
 -- Returns the leading Supervisor.
 select instance, expires_at from stepward_leadership
