@@ -159,12 +159,13 @@ class App(ScheduleDeclarations):
         )
 
     def asgi(self, *, local_admin: bool = False, url: str | None = None) -> AsgiApplication:
-        """The HTTP API and the console as an ASGI application, to mount in FastAPI or Starlette.
+        """The HTTP API, the console and the hooks as an ASGI application, to mount in FastAPI or Starlette.
 
         Clients send an API token or sign in. With ``local_admin`` every request under a name of loopback has the role
         admin. Browsers reach it at ``url``, if given: requests under another host are refused.
         """
-        return mounted(self.client, AccessRules(local_admin=local_admin, url=url, two_person=self.settings.two_person))
+        rules = AccessRules(local_admin=local_admin, url=url, two_person=self.settings.two_person)
+        return mounted(self.client, rules, hooks=self.settings.hooks)
 
     def sync_client(self) -> SyncClient:
         """The blocking twin of ``client``, with a connection of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from stepward.client import Client
 from stepward.errors import DeclarationError
 from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
+from stepward.settings.hook_settings import HookSettings
 
 if TYPE_CHECKING:
     from stepward.http.sign_in.openid import OpenIdProvider
@@ -27,7 +28,12 @@ def check_extra(what: str, extra: str = "console") -> None:
         )
 
 
-def mounted(make: Callable[[], Client], rules: AccessRules, provider: OpenIdProvider | None = None) -> AsgiApplication:
+def mounted(
+    make: Callable[[], Client],
+    rules: AccessRules,
+    provider: OpenIdProvider | None = None,
+    hooks: Sequence[HookSettings] | None = None,
+) -> AsgiApplication:
     """The application around a client that is made with the first request.
 
     Raises DeclarationError where the extra is not installed.
@@ -35,12 +41,15 @@ def mounted(make: Callable[[], Client], rules: AccessRules, provider: OpenIdProv
     check_extra("App.asgi")
     from stepward.console.routes import console_routes  # noqa: PLC0415  an extra's
     from stepward.http.application import HttpApplication  # noqa: PLC0415  an extra's
+    from stepward.http.hooks import Hooks  # noqa: PLC0415  an extra's
     from stepward.http.shared_client import ClientSource  # noqa: PLC0415  an extra's
     from stepward.mcp_server.http_endpoint import McpEndpoint  # noqa: PLC0415  an extra's
 
     pages = console_routes()
     if find_spec("mcp") is not None:
         pages = [*pages, McpEndpoint().route()]
-    application: Any = HttpApplication(ClientSource(make), rules=rules, provider=provider, pages=pages)
+    application: Any = HttpApplication(
+        ClientSource(make), rules=rules, provider=provider, pages=pages, hooks=Hooks(hooks or ())
+    )
     found: AsgiApplication = application
     return found

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stepward import Agent, App, Client, Unrecoverable, wait_for, workflow
+from stepward import Accepted, Agent, App, Client, Message, Transaction, Unrecoverable, wait_for, workflow
 from stepward.client import session_of
 from stepward.http import application
 from stepward.http.access.api_tokens import fresh_secret
@@ -15,6 +15,7 @@ from tests.http.litestars import Litestars
 
 LITESTARS = Litestars(application._litestar)
 
+HOOK_SECRET = "whsec_" + "A" * 32
 pay = Agent("pay")
 
 
@@ -38,6 +39,10 @@ async def order(card: str) -> str:
 @workflow
 async def approval() -> Any:
     return await wait_for("approved")
+
+
+async def greeted(message: Message, transaction: Transaction) -> Accepted:
+    return Accepted(greet, message.read(str))
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +83,10 @@ def bearer(text: str) -> dict[str, str]:
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
     """An application at work, with one workflow."""
-    app = App("shop", workflows=[greet, order, approval], agents=[pay], store=f"sqlite:///{tmp_path}/shop.db")
+    hooks = {"greetings": {"queue": "greetings", "secret": HOOK_SECRET}}
+    store = f"sqlite:///{tmp_path}/shop.db"
+    app = App("shop", workflows=[greet, order, approval], agents=[pay], store=store, hooks=hooks)
+    app.submission("greetings", accept=greeted)
     async with app.running():
         yield app
 

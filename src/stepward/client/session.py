@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
 from stepward.client.completion import Completions
 from stepward.client.handle import actor
 from stepward.client.queues.events import Readers
+from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
 from stepward.client.submitting import validation
@@ -165,6 +167,12 @@ class ClientSession:
     def check(self, what: str) -> None:
         """Raise Refused unless the client is open and no workflow calls ``what``."""
         validation.usable(what, self.missing)
+
+    async def post(self, queue: str, data: Any, id: validation.Id) -> None:
+        """Posts a message to a submission queue of the application; the id becomes the task's."""
+        self.check("post")
+        at, limit = self._store.now(), self.limit
+        await put_message(self._queues, self.app, queue, data, id=validation.task_id(id), at=at, limit=limit)
 
     async def record(self, id: validation.Id) -> Task:
         self.check("client.task()")

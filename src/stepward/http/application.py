@@ -25,6 +25,7 @@ from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.tasks.proposals import proposed
 from stepward.http.api.tasks.task_paths import API
+from stepward.http.hooks import Hooks, hook_routes
 from stepward.http.metrics import Scrapes, metrics
 from stepward.http.problems import EXCEPTION_HANDLERS
 from stepward.http.security_headers import SECURITY_HEADERS
@@ -52,6 +53,7 @@ class HttpApplication:
         rules: AccessRules,
         provider: OpenIdProvider | None = None,
         pages: Sequence[ControllerRouterHandler] = (),
+        hooks: Hooks,
     ) -> None:
         self._source = source
         audit = AccessAudit(source)
@@ -65,8 +67,9 @@ class HttpApplication:
             "provider": provider,
             "scrapes": Scrapes(),
             "checks": health.StoreChecks(),
+            "hooks": hooks,
         }
-        self.litestar = _litestar(state, pages)
+        self.litestar = _litestar(state, [*pages, *hook_routes(hooks)])
         describe_problems(self.litestar)
         self.routes = declared_routes(self.litestar)
         self._choke_point = ChokePoint(

@@ -29,8 +29,9 @@ from stepward.settings.display import (
     show_transport,
     show_url,
 )
+from stepward.settings.hook_settings import HookSettings, read_hooks, show_hooks
 from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
-from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_sinks, show_sinks
+from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_tables, show_sinks
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET", "STEPWARD_TOKEN"})
@@ -39,6 +40,8 @@ NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPEN
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 SECRETS = frozenset({"webhook_secret", "encryption"})
 """Settings that may name a file or a variable in place of the secret."""
+TABLES = {"alert_sinks": "sinks", "hooks": "hooks"}
+"""Settings that are tables by name, in which each URL and secret may do so."""
 DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
 """Most parts of a dotted key: the time to read one grows with their square."""
 FILE_BYTES = 1024 * 1024
@@ -118,6 +121,8 @@ class Settings:
     """Hosts that ``webhook_url`` may name although their addresses are private."""
     alert_sinks: tuple[SinkSettings, ...] | None = _setting(None, read_sinks, show=show_sinks)
     """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
+    hooks: tuple[HookSettings, ...] | None = _setting(None, read_hooks, show=show_hooks)
+    """Where signed webhooks come in, by their names: ``{"orders": {"queue": "orders", "secret": …}}``."""
     warn_task_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
     """The share of the time until its deadline from which a task raises a warning."""
     warn_lease_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
@@ -274,8 +279,9 @@ def _refuse_unknown(name: str, source: str) -> None:
 
 def _resolve(value: object, name: str, source: str, environ: Mapping[str, str], folder: Path) -> object:
     """The secret itself if ``file:PATH`` or ``env:NAME`` refers to it."""
-    if name == "alert_sinks":
-        return resolved_sinks(value, f"{name} ({source})", lambda text: _referred(text, name, source, environ, folder))
+    if name in TABLES:
+        what, kind = f"{name} ({source})", TABLES[name]
+        return resolved_tables(value, what, kind, lambda text: _referred(text, name, source, environ, folder))
     return _referred(value, name, source, environ, folder) if name in SECRETS else value
 
 

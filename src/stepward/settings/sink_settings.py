@@ -89,21 +89,21 @@ def read_sinks(value: object, what: str) -> tuple[SinkSettings, ...] | None:
         return None
     if isinstance(value, tuple) and all(isinstance(each, SinkSettings) for each in value):
         return value
-    table = _table(value, what)
+    table = named_tables(value, what, "sinks")
     if len(table) > MOST_SINKS:
         raise SettingsError(f"{what}: expected at most {MOST_SINKS} sinks, found {len(table)}; remove some")
     return tuple(_sink(name, given, f"{what}: sink {shown(name)}") for name, given in table.items())
 
 
-def resolved_sinks(value: object, what: str, refer: Callable[[str], str]) -> object:
-    """The table with ``refer`` applied to each URL and secret."""
+def resolved_tables(value: object, what: str, kind: str, refer: Callable[[str], str]) -> object:
+    """The table of sinks or hooks, with ``refer`` applied to each URL and secret."""
     if not isinstance(value, str | dict):
         return value
     return {
         name: {key: refer(each) if key in REFERENCES and isinstance(each, str) else each for key, each in given.items()}
         if isinstance(given, dict)
         else given
-        for name, given in _table(value, what).items()
+        for name, given in named_tables(value, what, kind).items()
     }
 
 
@@ -112,7 +112,8 @@ def show_sinks(sinks: tuple[SinkSettings, ...] | None) -> str:
     return "; ".join(map(repr, sinks or ())) or "none"
 
 
-def _table(value: object, what: str) -> Mapping[str, Any]:
+def named_tables(value: object, what: str, kind: str) -> Mapping[str, Any]:
+    """Tables by their names, or their JSON, read; ``kind`` says of what. Raises SettingsError."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -120,7 +121,7 @@ def _table(value: object, what: str) -> Mapping[str, Any]:
             value = None
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         # The value may hold secrets, so it is not repeated.
-        raise SettingsError(f"{what}: expected a table of sinks by their names, found something else; change it")
+        raise SettingsError(f"{what}: expected a table of {kind} by their names, found something else; change it")
     return value
 
 

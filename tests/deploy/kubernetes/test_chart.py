@@ -14,6 +14,8 @@ from stepward.settings import Settings
 from tests.deploy.files import ROOT, VERSION
 from tests.deploy.kubernetes import chart, chart_rules
 
+SECRET = {"webhook_secret", "encryption", "alert_sinks", "hooks"}
+"""Settings that may hold a secret."""
 BROKEN = {
     "a block without end": ("templates/migrate.yaml", "{{- end }}", "", "unexpected EOF"),
     "an unknown template": (
@@ -158,7 +160,7 @@ def test_the_migration_and_its_network_come_before_all_else(everything: str) -> 
 
 def test_settings_that_hold_no_secret_are_values() -> None:
     schema = json.loads((chart.CHART / "values.schema.json").read_text("utf-8"))
-    elsewhere = {"store", "transport", "lease", "drain", "metrics", "webhook_secret", "encryption", "alert_sinks"}
+    elsewhere = {"store", "transport", "lease", "drain", "metrics"} | SECRET
     known = {name for name, _, _ in Settings().describe()}
     assert set(schema["properties"]["settings"]["properties"]) == known - elsewhere
 

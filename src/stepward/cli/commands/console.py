@@ -76,7 +76,7 @@ def console(
     )
     rules = replace(access_rules(plan), two_person=app.settings.two_person)
     provider = _provider(plan, oidc_issuer, oidc_client_id, oidc_claim, oidc_roles)
-    _serve(app, plan, mounted(lambda: operator_client_of(app), rules, provider))
+    _serve(app, plan, mounted(lambda: operator_client_of(app), rules, provider, app.settings.hooks))
 
 
 def _serve(app: App, plan: StartPlan, application: object) -> None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import msgspec
-
 from stepward.client.queues.events import Readers, StatusEvents
+from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import place_of
 from stepward.client.submitting import validation
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
 from stepward.large_payloads import LargePayloads, keeper_of
-from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE, CloudEvent, encode_event, instant
-from stepward.model.messages.requests import submission_queue
-from stepward.model.tracing.submission_span import current_traceparent, producing
-from stepward.payload import PAYLOAD_BYTES, encode
+from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
+from stepward.model.tracing.submission_span import producing
+from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Store
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-TYPE = "stepward.submission"
 
 
 class Queues:
@@ -84,20 +81,17 @@ class Queues:
             return await self._posted(queue, known, data, reply_to)
 
     async def _posted(self, queue: str, known: str, data: Any, reply_to: str | None) -> str:
-        traceparent = current_traceparent()
-        event = CloudEvent(
+        await put_message(
+            self._queues,
+            self._app,
+            queue,
+            data,
             id=known,
-            source=f"/stepward/{self._app}",
-            type=TYPE,
-            time=instant(self._place.now()),
+            at=self._place.now(),
+            limit=self._limit,
             replyto=validation.reply_queue(reply_to, self._app),
-            datacontenttype="application/json",
-            store=self._store_id,
-            traceparent=traceparent,
-            data=msgspec.Raw(encode(data, f"message {known}", limit=self._limit)),
-            specversion="1.0",
+            store_id=self._store_id,
         )
-        await self._queues.put(submission_queue(self._app, queue), [(encode_event(event), None)])
         return known
 
     def events(self, queue: str) -> StatusEvents:
