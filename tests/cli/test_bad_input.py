@@ -197,9 +197,12 @@ def test_store_of_another_app(store: Path, stepward: Stepward) -> None:
     assert result.exit_code == 2
 
 
-def test_store_that_may_only_be_read(filled: Path, stepward: Stepward) -> None:
-    # Root may write everywhere, so that the test runs as another user for a while.
+def test_store_that_may_only_be_read(filled: Path, stepward: Stepward, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root may write everywhere, so that the test runs as another user for a while. That one may not enter this tree:
+    # settings are looked for elsewhere, and what the command imports is imported before.
+    stepward("cancel", "nobody", "--store", f"sqlite:///{filled}")
     with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.chdir(folder)
         path = Path(folder, "stepward.db")
         path.write_bytes(filled.read_bytes())
         path.chmod(0o444)
@@ -211,6 +214,7 @@ def test_store_that_may_only_be_read(filled: Path, stepward: Stepward) -> None:
         finally:
             os.seteuid(user)
             Path(folder).chmod(0o755)
+            monkeypatch.undo()
     assert "expected" in one_line(result)
     assert result.exit_code == 3
 
