@@ -65,6 +65,7 @@ from stepward.model.current_step import CurrentStep, current_step
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
+from stepward.model.tasks.key_rules import Collect, Debounce, Singleton, Throttle
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.outbox import Outbox, SyncOutbox, outbox_table
 from stepward.payload.secret_values import Secret
@@ -126,11 +127,13 @@ __all__ = [
     "Batches",
     "CircuitBreaker",
     "Client",
+    "Collect",
     "CommitUnknown",
     "CompletionRefused",
     "CurrentStep",
     "CurrentTask",
     "DeadLetter",
+    "Debounce",
     "Encryption",
     "From",
     "Given",
@@ -157,6 +160,7 @@ __all__ = [
     "Schedule",
     "ScheduleNotFound",
     "Secret",
+    "Singleton",
     "SinkNotFound",
     "Stage",
     "StatusEvent",
@@ -187,6 +191,7 @@ __all__ = [
     "TaskState",
     "TaskStatus",
     "TaskUndone",
+    "Throttle",
     "Transaction",
     "TransportError",
     "Unacceptable",

@@ -21,7 +21,7 @@ StepwardError
 │   ├── BatchNotFound        no batch has that id
 │   ├── Unacceptable         a message that no submission can accept
 │   ├── UpdateRejected       a task refused an update
-│   ├── TaskConflict         the id is taken by a task with other arguments
+│   ├── TaskConflict         the id is taken by a task with other arguments, or the key by a live one
 │   ├── CompletionRefused    a completion token that is forged, used, or worth nothing any more
 │   ├── InboxFull            a task has more signals waiting than it may
 │   ├── TaskChanged          the task is not any more what the asker saw
@@ -138,7 +138,7 @@ class BatchNotFound(Refused):
 
 
 class TaskConflict(Refused):
-    """The id is taken by a task with other arguments."""
+    """The id is taken by a task with other arguments, or the key by a task that has not ended."""
 
 
 class Unacceptable(Refused):

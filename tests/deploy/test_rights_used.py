@@ -32,6 +32,7 @@ RARE_AT_NATS = {
         "PUB $JS.API.STREAM.MSG.DELETE.STEPWARD_shop+responses": "deletes an event settled before those in front of it"
     },
 }
+VERBS = ("select", "insert", "update", "delete")
 OF_QUEUES = {
     "insert on dead_letter": "a request or reply that cannot be read",
     "select on dead_letter": "the second of them in a queue, as they are counted",
@@ -45,9 +46,22 @@ OF_SIGNALS = {
     "insert on signal_seen": "a signal that comes with an id",
     "select on signal_seen": "a signal that comes with an id",
 }
+OF_KEYS = {
+    **{f"{verb} on submission_key": "a submission under a rule for its key" for verb in VERBS},
+    "insert on joined_submission": "a submission that joins a task",
+    "select on joined_submission": "a submission that joins a task",
+}
+OF_LIMITS = {
+    **{f"{verb} on flow_limit": "a limit that is declared, or that an operator sets" for verb in VERBS},
+    **{f"{verb} on task_permit": "a task of a workflow with a limit" for verb in VERBS},
+    **{f"{verb} on rate_bucket": "a task of a workflow with a rate" for verb in VERBS},
+}
+OF_SLOTS = {f"{verb} on agent_slot": "an Agent with a limit over all instances" for verb in VERBS}
 RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
     "shop_scheduler": {
         **OF_QUEUES,
+        **OF_KEYS,
+        **OF_LIMITS,
         **OF_SIGNALS,
         "delete on step": "a step that goes with the run before it",
         "delete on signal_seen": "more ids of signals than a task keeps",
@@ -70,16 +84,24 @@ RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
     },
     "shop_agent": {
         **OF_QUEUES,
+        **OF_LIMITS,
+        **OF_SLOTS,
         "update on agent": "a breaker that opens",
         "insert on meta": "a store without an identity",
     },
     "shop_submission": {
         **OF_QUEUES,
+        **OF_KEYS,
         "insert on schedule": "an application with recurring tasks",
         "update on schedule": "an application with recurring tasks",
         "insert on meta": "a store without an identity",
     },
     "shop_supervisor": {
+        **OF_SLOTS,
+        "select on submission_key": "a task that retention deletes",
+        "delete on submission_key": "a task that retention deletes",
+        "select on joined_submission": "a task that retention deletes",
+        "delete on joined_submission": "a task that retention deletes",
         "insert on meta": "an outage, after which leases get a grace",
         "update on meta": "an outage, after which leases get a grace",
         "delete on meta": "an outage, after which leases get a grace",
@@ -106,6 +128,8 @@ RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
     },
     "shop_web": {
         **OF_SIGNALS,
+        **OF_KEYS,
+        **{f"{verb} on task_permit": "a submission that replaces a task" for verb in VERBS},
         "select on live_value": "a value that a reader asks for",
         "select on stream_value": "a stream that a reader asks for",
         "select on update_request": "an update that a task is asked for",

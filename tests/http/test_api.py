@@ -50,6 +50,31 @@ async def test_a_submission_keeps_the_trace_context_of_its_caller(
     assert attributes == ({"traceparent": PARENT} if sent == PARENT else {})
 
 
+async def test_a_live_task_of_the_key_is_a_conflict_or_is_joined(local: httpx.AsyncClient) -> None:
+    rule = {"rule": "singleton", "key": "k"}
+    body = {"workflow": "approval", "id": "order-1", "per_key": rule}
+    assert (await local.post("/api/v1/tasks", json=body)).status_code == 202
+    refused = await local.post("/api/v1/tasks", json=body | {"id": "order-2"})
+    assert refused.status_code == 409
+    assert "found order-1" in refused.json()["detail"]
+    joined = await local.post("/api/v1/tasks", json=body | {"id": "order-2", "per_key": rule | {"if_running": "join"}})
+    assert (joined.status_code, joined.headers["location"]) == (202, "/api/v1/tasks/order-1")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"rule": "singleton", "key": "k", "if_running": "wait"},
+        {"rule": "debounce", "key": "k", "wait": "5s"},
+        {"rule": "throttle", "key": "", "every": "1h"},
+        {"rule": "none", "key": "k"},
+    ],
+)
+async def test_what_is_no_rule_for_a_key_is_refused(local: httpx.AsyncClient, rule: dict[str, str]) -> None:
+    answer = await local.post("/api/v1/tasks", json={"workflow": "approval", "per_key": rule})
+    assert answer.status_code in (400, 422)
+
+
 async def test_the_same_id_with_other_arguments_is_a_conflict(local: httpx.AsyncClient) -> None:
     for name, status in (("Ada", 202), ("Bob", 409)):
         body = {"workflow": "greet", "arguments": [name], "id": "order-1"}

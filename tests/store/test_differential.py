@@ -38,6 +38,8 @@ ROWS = {
     "agent_slot": "agent, instance",
     "task_permit": "task",
     "rate_bucket": "name, key",
+    "submission_key": "workflow, rule, key",
+    "joined_submission": "id",
     "inbox": "number",
     "alert": "number",
     "audit": "number",

@@ -11,6 +11,7 @@ from stepward.model.limits.rate import RateLimit
 from stepward.model.limits.slots import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Instance, Role, Task, WorkflowRecord
+from stepward.model.tasks.key_rules import Debounce, KeyRule, Singleton, Throttle
 from stepward.store.contract import Directive, Least, Store, UpdateAct
 from tests.store.changes import drawn_changes
 from tests.store.conformance.world import finish, step
@@ -23,6 +24,15 @@ from tests.store.supervisor_verbs import SUPERVISION
 KEYS = ("charge/1", "pack/1", "charge/1~undo", "stage/1")
 VERBS = ("undo", "cancel", "suspend", "resume", "resubmit", "mark_done")
 
+RULES: tuple[KeyRule, ...] = (
+    Singleton("k"),
+    Singleton("k", if_running="join"),
+    Singleton("k", if_running="replace"),
+    Debounce("k", wait=2, latest=5),
+    Throttle("k", every=3),
+    Throttle("k", every=3, if_too_soon="join"),
+)
+
 
 def instance_of(stream: Stream) -> str:
     """Mostly the newest Scheduler, at times an older one, which may be dead."""
@@ -32,6 +42,11 @@ def instance_of(stream: Stream) -> str:
 async def submit(stream: Stream) -> Act:
     tasks = [drawn_task(stream) for _ in range(stream.chance.randrange(1, 4))]
     return lambda store, number: store.client.submit(fresh(tasks), PLANS)
+
+
+async def submit_under_rule(stream: Stream) -> Act:
+    task, rule = drawn_task(stream), stream.chance.choice(RULES)
+    return lambda store, number: store.client.submit_keyed(fresh([task]), rule, PLANS, actor="ada")
 
 
 async def share(stream: Stream) -> Act:
@@ -250,6 +265,7 @@ MAKERS: Mapping[str, Maker] = {
         for maker in (
             *(
                 submit,
+                submit_under_rule,
                 share,
                 load,
                 read_inbox,

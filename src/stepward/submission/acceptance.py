@@ -14,8 +14,9 @@ from stepward.model.application_calls import failure_of
 from stepward.model.messages.cloudevents import CloudEvent, decode_event
 from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.payload import check_size
-from stepward.store.contract import Transaction
+from stepward.store.contract import Submitted, Transaction
 from stepward.submission.accept_calls import AcceptCalls
 from stepward.submission.declaration import Accepted, Message, SubmissionQueue
 from stepward.submission.message_results import MOST_TRIES, Verdicts, is_worn_out
@@ -138,8 +139,8 @@ class Acceptance:
             async with transaction.savepoint():
                 accepted = await self._calls.call(message, transaction)
                 task = await self._prepare(message, accepted)
-                submitted = await transaction.submit([task], self._plans)
-                if not submitted[0].created:
+                submitted = await self._submit(task, accepted.per_key, transaction)
+                if not submitted.created and not submitted.joined:
                     raise _IdIsTaken
         except _IdIsTaken:
             # Made by another message of this batch: the rows of this message belong to that task.
@@ -155,6 +156,13 @@ class Acceptance:
             verdicts.accept(stored)
             return True
         return False
+
+    async def _submit(self, task: Task, rule: KeyRule | None, transaction: Transaction) -> Submitted:
+        if rule is None:
+            (submitted,) = await transaction.submit([task], self._plans)
+        else:
+            (submitted,) = await transaction.submit_keyed([task], rule, self._plans, actor=f"queue {self._queue}")
+        return submitted
 
     def _spoiled(self, found: Sequence[Stored], error: StoreError) -> Verdicts:
         verdicts = Verdicts()

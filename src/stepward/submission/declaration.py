@@ -12,7 +12,8 @@ from stepward.durations import Duration
 from stepward.errors import DeclarationError, InvalidPayload, Unacceptable
 from stepward.model.messages.cloudevents import CloudEvent, data_of
 from stepward.model.tasks.attributes import AttributeValue
-from stepward.model.tasks.submit_options import AcceptedOptions, SubmitOptions
+from stepward.model.tasks.key_rules import KeyRule, checked_rule
+from stepward.model.tasks.submit_options import AcceptedTaskOptions, SubmitOptions
 from stepward.store.contract import Transaction
 from stepward.workflow.definition import ChildCall, Workflow
 
@@ -56,12 +57,13 @@ class Message:
 class Accepted:
     """The task that an accepted message makes: a workflow with its arguments; other fields as in ``Client.submit``.
 
-    The task's id is the message's.
+    The task's id is the message's. Under ``per_key`` the message may join a task that is there already; one that the
+    rule refuses is a dead letter.
     """
 
     @overload
     def __init__(
-        self, workflow: Callable[[*Ts], ChildCall[object]], *args: *Ts, **options: Unpack[AcceptedOptions]
+        self, workflow: Callable[[*Ts], ChildCall[object]], *args: *Ts, **options: Unpack[AcceptedTaskOptions]
     ) -> None: ...
     @overload
     def __init__(self, workflow: Workflow[P, Any], *args: P.args, **kwargs: P.kwargs) -> None: ...
@@ -77,9 +79,11 @@ class Accepted:
         labels: Mapping[str, str] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
+        per_key: KeyRule | None = None,
         **kwargs: Any,
     ) -> None:
         self.workflow: Workflow[Any, Any] | str = workflow
+        self.per_key = checked_rule(per_key)
         self.args = args
         self.kwargs = kwargs
         self.options: SubmitOptions = {

@@ -9,6 +9,7 @@ from typing import Any
 from stepward.errors import Refused
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract import Finish, Submitted, Transaction
 
 
@@ -29,6 +30,12 @@ class LentTransaction:
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         return await self._still_lent().submit(tasks, plans)
+
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        """As ``Transaction.submit_keyed``."""
+        return await self._still_lent().submit_keyed(tasks, rule, plans, actor=actor)
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         return await self._still_lent().known(ids)

@@ -15,6 +15,7 @@ from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.model.tasks.submit_options import SubmitOptions, TaskOptions
 from stepward.sync.connection import SyncConnection
 from stepward.sync.handle import SyncTaskHandle
@@ -52,12 +53,13 @@ class SyncSubmittingClient(SyncConnection):
         labels: Mapping[str, str] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
+        per_key: KeyRule | None = None,
         **kwargs: Any,
     ) -> SyncTaskHandle[Any]:
         """Submit a task; its handle. An application's own ``transaction`` is a blocking one, used in this thread."""
         client = self._open_client
         options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
-        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key, per_key=per_key)
         if is_borrowed(transaction):
             preparing = self._submissions.prepared(workflow, args, kwargs, options)
             return self._submit_borrowed(transaction, self._thread.call(preparing))[0]
@@ -73,6 +75,7 @@ class SyncSubmittingClient(SyncConnection):
         *,
         ids: Sequence[Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[SyncTaskHandle[R]]: ...
     @overload
@@ -83,6 +86,7 @@ class SyncSubmittingClient(SyncConnection):
         *,
         ids: Sequence[Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[SyncTaskHandle]: ...
     def submit_many(
@@ -92,14 +96,17 @@ class SyncSubmittingClient(SyncConnection):
         *,
         ids: Sequence[Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[SyncTaskHandle[Any]]:
         """Submit tasks of one workflow, all or none; their handles in order. ``transaction`` is that of ``submit``."""
         client = self._open_client
         if is_borrowed(transaction):
-            preparing = self._submissions.prepared_many(workflow, arguments, ids, options_of("submit_many()", options))
+            checked = replace(options_of("submit_many()", options), per_key=per_key)
+            preparing = self._submissions.prepared_many(workflow, arguments, ids, checked)
             return self._submit_borrowed(transaction, self._thread.call(preparing))
-        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner_of(transaction), **options)
+        inner = inner_of(transaction)
+        submitting = client.submit_many(workflow, arguments, ids=ids, transaction=inner, per_key=per_key, **options)
         return [SyncTaskHandle(self._thread, handle) for handle in self._thread.call(submitting)]
 
     def _submit_borrowed(self, transaction: object, prepared: Prepared) -> list[SyncTaskHandle[Any]]:

@@ -107,6 +107,18 @@ async def resume(session: ClientSession, name: str) -> bool:
     return await session.store.operators.resume_schedule(name, next_at, session.actor)
 
 
+async def pause(session: ClientSession, name: str) -> bool:
+    """Pause the schedule; False if it is paused already. Raises ScheduleNotFound."""
+    await found(session, name)
+    return await session.store.operators.pause_schedule(name, session.actor)
+
+
+async def remove(session: ClientSession, name: str) -> None:
+    """Remove the schedule, which no application declares. Raises ScheduleNotFound."""
+    await found(session, name)
+    await session.store.operators.remove_schedule(name, session.actor)
+
+
 async def found(session: ClientSession, name: str) -> Schedule:
     """The schedule of that name. Raises ScheduleNotFound."""
     schedule = await session.store.operators.schedule(name)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from stepward.model.pipeline_plan import Plans
 from stepward.model.records import Task, WorkflowRecord
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, Transaction, WaitForHook
 from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
@@ -22,15 +23,19 @@ class Prepared(NamedTuple):
     known: KnownWorkflow
     tasks: Sequence[Task]
     plans: Plans
+    rule: KeyRule | None = None
 
-    async def submit(self, target: ClientStore | Transaction, rows: int) -> list[Submitted]:
+    async def submit(self, target: ClientStore | Transaction, rows: int, actor: str) -> list[Submitted]:
         """Submit the tasks, at most so many rows at once, planned steps counted.
 
         Raises TaskConflict; in a transaction those before it are to be rolled back.
         """
         submitted: list[Submitted] = []
         for tasks in self._slices(rows):
-            submitted += await target.submit(tasks, self.plans)
+            if self.rule is None:
+                submitted += await target.submit(tasks, self.plans)
+            else:
+                submitted += await target.submit_keyed(tasks, self.rule, self.plans, actor=actor)
             check_same(submitted[-len(tasks) :])
         return submitted
 

@@ -12,6 +12,7 @@ from stepward.durations import Duration
 from stepward.error_messages import nearest
 from stepward.errors import Refused
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.model.tasks.submit_options import SubmitOptions
 
 
@@ -26,6 +27,7 @@ class Options(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] | None = None
     attributes: Mapping[str, AttributeValue] | None = None
     fairness_key: str | None = None
+    per_key: KeyRule | None = None
 
 
 def options_of(call: str, given: SubmitOptions) -> Options:

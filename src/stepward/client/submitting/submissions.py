@@ -13,6 +13,7 @@ import msgspec
 from stepward.client.submitting import validation
 from stepward.client.submitting.grouped_submissions import GroupedSubmissions
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
+from stepward.client.submitting.key_rule_checks import check_collected, check_rule, check_rule_within
 from stepward.client.submitting.options import Options
 from stepward.client.submitting.validation import Id
 from stepward.clock import Environment
@@ -59,7 +60,8 @@ class SubmissionWriter:
     ) -> Prepared:
         """One submission that is checked."""
         known = await self.preparation.known(workflow)
-        return Prepared(known, [self.preparation.task(known, args, kwargs, options)], self.preparation.plans)
+        task = self.preparation.task(known, args, kwargs, options)
+        return Prepared(known, [task], self.preparation.plans, options.per_key)
 
     async def prepared_many(
         self,
@@ -72,46 +74,53 @@ class SubmissionWriter:
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
         known = await self.preparation.known(workflow)
-        return Prepared(known, self.preparation.tasks(known, arguments, ids, options), self.preparation.plans)
+        tasks = self.preparation.tasks(known, arguments, ids, options)
+        return Prepared(known, tasks, self.preparation.plans, options.per_key)
 
     async def plan(self, workflow: str, version: str) -> Plan | None:
         """The plan of a pipeline; None for workflow code."""
         return await self.preparation.plan(workflow, version)
 
-    async def write(self, prepared: Prepared, transaction: object) -> list[Submitted]:
+    async def write(self, prepared: Prepared, transaction: object, actor: str) -> list[Submitted]:
         """Write one task, within an open transaction or (None) in one of its own. Raises TaskConflict."""
         if transaction is not None:
-            return await self._write_within(transaction, prepared)
+            return await self._write_within(transaction, prepared, actor)
         (task,) = prepared.tasks
-        if self._submit_locally is not None and task.wake_at is None:
+        if self._submit_locally is not None and task.wake_at is None and prepared.rule is None:
             born = self._submit_locally(msgspec.structs.replace(task))
             submitted = await born if born is not None else None
             if submitted is not None:
                 return [submitted]
-        found = await self._groups.submit(task, prepared.plans)
-        check_same([found])
+        if prepared.rule is None:
+            found = await self._groups.submit(task, prepared.plans)
+            check_same([found])
+        else:
+            (found,) = await prepared.submit(self._store, BATCH, actor)
         self._hints.hint()
         return [found]
 
-    async def write_many(self, prepared: Prepared, transaction: object, *, at_once: bool) -> list[Submitted]:
+    async def write_many(
+        self, prepared: Prepared, transaction: object, actor: str, *, at_once: bool
+    ) -> list[Submitted]:
         """Write all, within an open transaction or (None) in transactions of their own: in one if ``at_once``."""
         if transaction is not None:
-            return await self._write_within(transaction, prepared)
-        if at_once:
+            return await self._write_within(transaction, prepared, actor)
+        if at_once and prepared.rule is None:
             prepared = await self.outside(prepared)
             async with self._store.transaction() as whole:
-                submitted = await prepared.submit(whole, BATCH)
+                submitted = await prepared.submit(whole, BATCH, actor)
         else:
-            submitted = await prepared.submit(self._store, BATCH)
+            submitted = await prepared.submit(self._store, BATCH, actor)
         self._hints.hint()
         return submitted
 
-    async def _write_within(self, transaction: object, prepared: Prepared) -> list[Submitted]:
+    async def _write_within(self, transaction: object, prepared: Prepared, actor: str) -> list[Submitted]:
         """Write them within an open transaction, one of ours or the application's own."""
+        check_rule_within(prepared.rule, is_ours=is_ours(transaction))
         prepared = await self.outside(prepared)
         if is_ours(transaction):
             async with transaction.savepoint():
-                return await prepared.submit(transaction, BATCH)
+                return await prepared.submit(transaction, BATCH, actor)
         borrowed = self._store.external(transaction)
         submitted = await prepared.submit_borrowed(borrowed, BATCH)
         self._uncommitted.add(submitted, borrowed.ring)
@@ -137,6 +146,7 @@ class SubmissionWriter:
 
         Large arguments are outside already.
         """
+        check_rule_within(prepared.rule, is_ours=False)
         submitted = prepared.submit_blocking(borrowed, BATCH, wait)
         self._uncommitted.add(submitted, borrowed.ring)
         return submitted
@@ -230,6 +240,8 @@ class Preparation:
     ) -> list[Task]:
         now = self._store.now()
         deadline = validation.deadline(options.complete_by, known.complete_seconds, now)
+        if options.per_key is not None:
+            check_rule(options, None if deadline is None else deadline - now)
         attributes = linked(options.attributes, current_traceparent()) if API in modules else options.attributes
         alike: dict[str, Any] = {
             "workflow": known.name,
@@ -245,6 +257,8 @@ class Preparation:
         }
         made = []
         for id, input in zip(ids, inputs, strict=False):
+            if options.per_key is not None:
+                check_collected(options.per_key, input)
             uid = self._environment.new_uid()
             made.append(Task(uid=uid, id=uid if id is None else validation.task_id(id), input=input, **alike))
         return made

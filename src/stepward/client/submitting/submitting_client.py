@@ -15,6 +15,7 @@ from stepward.client.submitting import validation
 from stepward.client.submitting.options import Options, options_of
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.model.tasks.submit_options import SubmitOptions, TaskOptions
 from stepward.model.tracing.submission_span import API, UNTRACED, producing
 from stepward.workflow.definition import ChildCall, Workflow
@@ -52,20 +53,22 @@ class SubmittingClient:
         labels: Mapping[str, str] | None = None,
         attributes: Mapping[str, AttributeValue] | None = None,
         fairness_key: str | None = None,
+        per_key: KeyRule | None = None,
         **kwargs: Any,
     ) -> TaskHandle[Any]:
         """Have a workflow run once; returns when that is durable.
 
         An ``id`` that exists gives its task and starts nothing; raises TaskConflict if its arguments differ. With
         ``transaction`` the task exists only if that commits: one of ``client.transaction()``, or on PostgreSQL an open
-        connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database.
+        connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database. With ``per_key``, a
+        ``Singleton``, ``Debounce``, ``Throttle`` or ``Collect``, the handle may be of a task that was there.
         """
         options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
-        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key)
+        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key, per_key=per_key)
         validation.usable("client.submit()", self._session.missing)
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
             prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)
-            submitted = await self._session.submissions.write(prepared, transaction)
+            submitted = await self._session.submissions.write(prepared, transaction, self._session.actor)
             return handles(self._session, submitted, prepared.known)[0]
 
     @overload
@@ -76,6 +79,7 @@ class SubmittingClient:
         *,
         ids: Sequence[validation.Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[TaskHandle[R]]: ...
     @overload
@@ -86,6 +90,7 @@ class SubmittingClient:
         *,
         ids: Sequence[validation.Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[TaskHandle]: ...
     async def submit_many(
@@ -95,15 +100,17 @@ class SubmittingClient:
         *,
         ids: Sequence[validation.Id] | None = None,
         transaction: object = None,
+        per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
     ) -> list[TaskHandle[Any]]:
         """Submit a task for each tuple of arguments; nothing if one of them does not fit, or its id is another task's.
 
-        With ``ids`` all are one transaction, without it 10,000 rows are.
+        With ``ids`` all are one transaction, without it 10,000 rows are. They follow ``per_key`` one after the other.
         """
         validation.usable("client.submit_many()", self._session.missing)
         with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
-            checked = options_of("submit_many()", options)
-            prepared = await self._session.submissions.prepared_many(workflow, arguments, ids, checked)
-            submitted = await self._session.submissions.write_many(prepared, transaction, at_once=ids is not None)
+            writer, actor = self._session.submissions, self._session.actor
+            checked = replace(options_of("submit_many()", options), per_key=per_key)
+            prepared = await writer.prepared_many(workflow, arguments, ids, checked)
+            submitted = await writer.write_many(prepared, transaction, actor, at_once=ids is not None)
             return handles(self._session, submitted, prepared.known)

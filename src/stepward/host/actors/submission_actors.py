@@ -12,6 +12,7 @@ from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
 from stepward.model.records import Task
+from stepward.model.tasks.key_rules import check_size_under_rule
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.model.tracing.submission_span import linked
 from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
@@ -27,9 +28,11 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
-        task = preparation.task(known, accepted.args, accepted.kwargs, Options(id=message.id, **options))
+        asked = Options(id=message.id, **options, per_key=accepted.per_key)
+        task = preparation.task(known, accepted.args, accepted.kwargs, asked)
         if parts.keeper is None:
             return task
+        check_size_under_rule(accepted.per_key, is_large=parts.keeper.is_large(task.input))
         return replace(task, input=await parts.keeper.put(task.uid, task.input))
 
     def submitted() -> None:

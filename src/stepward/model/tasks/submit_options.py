@@ -9,6 +9,7 @@ from uuid import UUID
 
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
+from stepward.model.tasks.key_rules import KeyRule
 
 
 class AcceptedOptions(TypedDict, total=False):
@@ -26,6 +27,13 @@ class AcceptedOptions(TypedDict, total=False):
     """Typed values by which tasks can be found; workflow code may change them."""
     fairness_key: str | None
     """Tasks of one priority are started in turns between their keys."""
+
+
+class AcceptedTaskOptions(AcceptedOptions, total=False):
+    """The options of ``Accepted``, with the rule that no outbox follows."""
+
+    per_key: KeyRule | None
+    """The rule for it while there is another task of the key."""
 
 
 class SubmitOptions(AcceptedOptions, total=False):
@@ -50,3 +58,5 @@ class TaskOptions(PutOptions, total=False):
 
     transaction: object
     """The open transaction within which the task is submitted."""
+    per_key: KeyRule | None
+    """The rule for it while there is another task of the key."""

@@ -11,6 +11,7 @@ from msgspec import Struct
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract.parts.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
@@ -68,6 +69,16 @@ class ClientStore(CompletionStore, LiveValueStore, Protocol):
         """Inserts tasks in one transaction; a task whose id exists is not inserted, and reported.
 
         A task whose workflow has a plan is recorded with a planned step for each stage.
+        """
+        ...
+
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        """Submits tasks in one transaction, one after the other, as the rule for their key says.
+
+        A submission that joins a task is reported with it. Raises TaskConflict where the rule refuses one; nothing is
+        submitted then. ``actor`` cancels the task that another replaces.
         """
         ...
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract.values.change_rows import Finish
 
 WaitForHook = Callable[[Coroutine[Any, Any, None]], None]
@@ -50,8 +51,14 @@ class Transaction(StepTransaction, Protocol):
         """As ``ClientStore.submit``, within this transaction."""
         ...
 
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        """As ``ClientStore.submit_keyed``, within this transaction."""
+        ...
+
     async def known(self, ids: Sequence[str]) -> set[str]:
-        """Those of the ids that belong to a task."""
+        """Those of the ids that belong to a task, or to a submission that joined one."""
         ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
@@ -65,9 +72,13 @@ class Transaction(StepTransaction, Protocol):
 
 
 class Submitted(Struct, frozen=True):
-    """``created`` is False when a task with that id existed already; ``same`` says whether its submission was equal."""
+    """``created`` is False when a task with that id existed already; ``same`` says whether its submission was equal.
+
+    ``joined`` says that a rule for the key gave the submission to this task.
+    """
 
     uid: str
     id: str
     created: bool
     same: bool
+    joined: bool = False

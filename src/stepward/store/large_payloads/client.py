@@ -14,6 +14,7 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
+from stepward.model.tasks.key_rules import KeyRule, check_size_under_rule
 from stepward.payload.sealed import why_unopened
 from stepward.store.contract import (
     ClientStore,
@@ -68,6 +69,14 @@ class LargePayloadClient:
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """As ``ClientStore.submit``."""
         return await self._inner.submit([await put_row(self._keeper, task.uid, task) for task in tasks], plans)
+
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        """As ``ClientStore.submit_keyed``. Raises Refused for a large payload that may come to be another task's."""
+        check_size_under_rule(rule, is_large=any(self._keeper.is_large(task.input) for task in tasks))
+        put = [await put_row(self._keeper, task.uid, task) for task in tasks]
+        return await self._inner.submit_keyed(put, rule, plans, actor=actor)
 
     async def task(self, id: str) -> Task | None:
         return await self._inner.task(id)

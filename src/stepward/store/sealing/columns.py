@@ -182,6 +182,7 @@ GIVEN: dict[str, Columns] = {
         SealedColumn(6, "task.error", (0,), PayloadForm.ERROR),
         SealedColumn(11, "task.input", (0,)),
     ],
+    "keyed.postpone": [SealedColumn(1, "task.input", (0,))],
     "completions.complete": _of_step(output=4, error=5),
     "supervisor.decide": _of_step(error=6),
     "progress.note": _of_step(progress=4),
@@ -209,6 +210,7 @@ SHOWN: dict[str, Columns] = {
         (
             "client.task",
             "client.lock_task",
+            "keyed.holder",
             "client.ended",
             "overview.changed_tasks",
             "inbox.lock",

@@ -10,9 +10,11 @@ from msgspec.structs import astuple, replace
 
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract import Finish, Submitted
 from stepward.store.transaction_scopes import Scope
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.flow import keyed
 from stepward.store.verbs.tasks import live_values, new_tasks
 
 T = TypeVar("T")
@@ -32,9 +34,15 @@ class OpenTransaction(ABC):
         self._check_open()
         return await self._translated(new_tasks.submit(self._verbs, tasks, plans))
 
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        self._check_open()
+        return await self._translated(keyed.submit(self._verbs, tasks, rule, plans, actor))
+
     async def known(self, ids: Sequence[str]) -> set[str]:
         self._check_open()
-        return {row[0] for row in await self._translated(self._verbs.rows("submission.existing", list(ids)))}
+        return {row[0] for row in await self._translated(self._verbs.rows("keyed.known", list(ids)))}
 
     async def finish(self, instance: str, finish: Finish, written: bytes | None = None) -> bool:
         """Commits; raises InstanceFenced if the instance is dead."""

@@ -20,6 +20,7 @@ from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.events import Hints
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.principals import Principal
+from stepward.http.access.scopes.key_rule_access import check_key_rule
 from stepward.http.access.scopes.payload_hiding import (
     hidden_alert,
     hidden_audit,
@@ -199,6 +200,7 @@ class ScopedClient:
         """
         if not self.principal.scope.has(workflow, options.get("labels") or {}):
             raise HttpRefusal(403, "workflow, labels: expected a task within the principal's scope, found one outside")
+        check_key_rule(self.principal, options.get("per_key"), has_two_persons=self.two_persons is not None)
         handle: TaskHandle[Any] = await self._client.submit(workflow, *arguments, **options, **keywords)
         try:
             found = await self.find(handle.id)

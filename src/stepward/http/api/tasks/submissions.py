@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from litestar import Request, Response, post
 from litestar.params import Body, HeaderParameter
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict
 
 from stepward.errors import TaskEnded
 from stepward.http.access.permissions import Permission
@@ -18,10 +19,56 @@ from stepward.http.api.tasks.task_reads import answer_of
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
 from stepward.http.streaming.stream_limits import StreamSlots
+from stepward.model.tasks.key_rules import Collect, Debounce, KeyRule, Singleton, Throttle
 from stepward.model.tracing.submission_span import current_traceparent, linked
 
 MOST_WAIT_SECONDS = 60
 WAIT = re.compile(r"wait=(\d{1,6})")
+
+
+class SingletonRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="rule", tag="singleton"):
+    """At most one task of the workflow and key that has not ended."""
+
+    key: str
+    if_running: str = "refuse"
+    """What another submission does meanwhile: refuse, join or replace."""
+
+
+class DebounceRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="rule", tag="debounce"):
+    """Starts once no submission of the workflow and key has come for a while, with the arguments of the last."""
+
+    key: str
+    wait: str | float
+    latest: str | float
+    """The most time from the first submission to the start."""
+
+
+class ThrottleRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="rule", tag="throttle"):
+    """At most one task of the workflow and key is submitted within a time."""
+
+    key: str
+    every: str | float
+    if_too_soon: str = "refuse"
+    """What another submission does meanwhile: refuse or join."""
+
+
+class CollectRule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="rule", tag="collect"):
+    """Gathers submissions of the workflow and key into one task, whose argument is the list of theirs."""
+
+    key: str
+    within: str | float
+    """The most time from the first submission to the start."""
+    size: int = 100
+    """So many submissions start it at once."""
+
+
+_KeyRuleRequest = SingletonRule | DebounceRule | ThrottleRule | CollectRule
+_KINDS: dict[type[Struct], type[KeyRule]] = {
+    SingletonRule: Singleton,
+    DebounceRule: Debounce,
+    ThrottleRule: Throttle,
+    CollectRule: Collect,
+}
 
 
 class SubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,6 +87,8 @@ class SubmitRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     labels: dict[str, str] = {}
     fairness_key: str | None = None
     reply_to: str | None = None
+    per_key: SingletonRule | DebounceRule | ThrottleRule | CollectRule | None = None
+    """The rule for the submission while there is another of the workflow and key."""
 
 
 @post("/tasks", permission=Permission.SUBMIT, status_code=202)
@@ -64,6 +113,7 @@ async def submit_task(
         attributes=None if current_traceparent() else linked(None, traceparent),
         fairness_key=data.fairness_key,
         reply_to=data.reply_to,
+        **_rule(data.per_key),
     )
     location = {"Location": f"{request.scope.get('stepward.base', '')}{task_path(id)}"}
     seconds = wait_seconds(prefer)
@@ -85,6 +135,10 @@ async def _has_ended(client: RequestClient, id: str, seconds: int) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _rule(asked: _KeyRuleRequest | None) -> dict[str, KeyRule]:
+    return {} if asked is None else {"per_key": _KINDS[type(asked)](**asdict(asked))}
 
 
 def _id(requested: str | UnsetType, key: str | None) -> str | None:

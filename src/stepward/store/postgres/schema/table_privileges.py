@@ -23,6 +23,8 @@ PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
         "flow_limit": "siud",
         "task_permit": "siud",
         "rate_bucket": "siud",
+        "submission_key": "siud",
+        "joined_submission": "si",
         "meta": "si",
         "task": "siu",
         "step": "siud",
@@ -52,6 +54,8 @@ PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
     Role.SUBMISSION: {
         **QUEUES,
         "meta": "si",
+        "submission_key": "siud",
+        "joined_submission": "si",
         "task": "si",
         "step": "si",
         "workflow": "siu",
@@ -69,6 +73,8 @@ PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
         "live_value": "sd",
         "stream_value": "sd",
         "update_request": "sd",
+        "submission_key": "sd",
+        "joined_submission": "sd",
         "message": "sid",
         "dead_letter": "sd",
         "workflow": "s",
@@ -106,9 +112,9 @@ class LoginKind(StrEnum):
 
 _CLIENT = {
     **dict.fromkeys(("meta", "workflow", "instance", "search", "live_value", "stream_value"), "s"),
-    **dict.fromkeys(("step", "inbox", "signal_seen", "audit", "update_request"), "si"),
-    **dict.fromkeys(("task", "alert"), "siu"),
-    "message": "siud",
+    **dict.fromkeys(("step", "inbox", "signal_seen", "audit", "update_request", "joined_submission"), "si"),
+    **dict.fromkeys(("task", "alert", "task_permit"), "siu"),
+    **dict.fromkeys(("message", "submission_key"), "siud"),
 }
 _ALL = (
     *PROCESS_PRIVILEGES[Role.SCHEDULER],

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from stepward.model.limits.flow_limit import FlowLimit, workflow_limit
 from stepward.model.records import Task
 from stepward.model.states import TaskState
+from stepward.model.tasks.key_rules import PREDECESSOR
 from stepward.store import rows
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.flow import rates
+from stepward.store.verbs.flow import keyed, rates
 from stepward.store.verbs.flow.rates import Bucket
 
 DUE_BUCKETS = 1_000
@@ -27,6 +28,8 @@ async def admit(connection: VerbConnection, tasks: Sequence[Task], now: float) -
 
     Tasks that are undoing, or whose inbox has an act of an operator or the Supervisor, need none.
     """
+    if any(task.waits_for == PREDECESSOR for task in tasks):
+        tasks = await keyed.park_followers(connection, tasks)
     asked = sorted({workflow_limit(task.workflow) for task in tasks})
     if not asked or not await _limits(connection, asked):
         return list(tasks)

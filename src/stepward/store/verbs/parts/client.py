@@ -10,6 +10,7 @@ import msgspec
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import InboxKind, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.tasks.key_rules import KeyRule
 from stepward.store import rows
 from stepward.store.contract import (
     Directive,
@@ -27,6 +28,7 @@ from stepward.store.rules.audit import audits
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.flow import keyed
 from stepward.store.verbs.parts.completions import CompletionVerbs
 from stepward.store.verbs.tasks import directives, forks, inbox, new_tasks, updates
 
@@ -47,6 +49,13 @@ class ClientVerbs(CompletionVerbs):
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         submitted = await self._transactions.write(new_tasks.submit, tasks, plans)
+        self._ring()
+        return submitted
+
+    async def submit_keyed(
+        self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
+    ) -> list[Submitted]:
+        submitted = await self._transactions.write(keyed.submit, tasks, rule, plans, actor)
         self._ring()
         return submitted
 

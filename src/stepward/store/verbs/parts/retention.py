@@ -36,6 +36,7 @@ PARTS: dict[str, tuple[int, ...]] = {
     "retention.purge_values": (BATCH_ROWS, BATCH_BYTES),
     "retention.purge_streams": (BATCH_ROWS, BATCH_BYTES),
     "retention.purge_updates": (BATCH_ROWS, BATCH_BYTES),
+    "retention.purge_joined": (BATCH_ROWS,),
 }
 """The tables that are deleted with a task, and the bounds of one deletion."""
 
@@ -104,6 +105,7 @@ async def delete_rows(connection: VerbConnection, uids: Sequence[str], left: Seq
     Returns whether some of these rows are left for the next deletion.
     """
     await connection.change("retention.purge_tasks", list(uids))
+    await connection.change("retention.forget_keys", list(uids))
     await note_deleted(connection, uids)
     wanted = [*left, *uids]
     for name, bounds in PARTS.items():

@@ -167,6 +167,15 @@ delete from {schema}.update_request where ctid = any(array(
             limit $2) as found) as page
     where above < $3))
 
+-- name: purge_joined
+-- Deletes at most a bounded number of the records of submissions that joined these tasks.
+delete from {schema}.joined_submission where ctid = any(array(
+    select ctid from {schema}.joined_submission where task = any($1::text[]) limit $2))
+
+-- name: forget_keys
+-- Deletes the keys that these tasks hold, those whose window is not over left out.
+delete from {schema}.submission_key where task = any($1::text[]) and until is null
+
 -- name: is_left
 -- Returns whether rows of deleted tasks are left.
 select exists (select 1 from {schema}.step where task = any($1::text[]))
@@ -175,6 +184,7 @@ select exists (select 1 from {schema}.step where task = any($1::text[]))
     or exists (select 1 from {schema}.live_value where task = any($1::text[]))
     or exists (select 1 from {schema}.stream_value where task = any($1::text[]))
     or exists (select 1 from {schema}.update_request where task = any($1::text[]))
+    or exists (select 1 from {schema}.joined_submission where task = any($1::text[]))
 
 -- name: leftovers
 -- Returns deleted tasks that have rows left.

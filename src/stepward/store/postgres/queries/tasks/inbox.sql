@@ -32,9 +32,11 @@ returning number
 
 -- name: move_free
 -- Moves a task without an owner. A task that is reopened loses a deadline that has passed; a task that is suspended
--- during its delay keeps the delay.
+-- during its delay keeps the delay; a task that replaces another keeps waiting for it.
 update {schema}.task
-set state = $2, undo_to = $3, waits_for = case when state = 'waiting' and $2 = 'pending' then waits_for end,
+set state = $2, undo_to = $3, waits_for = case
+        when state = 'waiting' and $2 = 'pending' then waits_for
+        when waits_for = 'predecessor' and $2 in ('suspended', 'pending') then waits_for end,
     wake_at = case when started_at is null and $2 in ('suspended', 'pending') then wake_at end,
     finished_at = case when $2 in {ends} then $4::float8 end,
     error = case when $2 = 'pending' and state in {ends} then null else coalesce($5, error) end,

@@ -47,7 +47,7 @@ where t.uid = waiting.uid
 
 -- name: counts
 -- Returns how many tasks have a permit, and how many wait for one, by the name of the limit.
-select name, held, count(*) from {schema}.task_permit group by name, held
+select name, held, count(*) from {schema}.task_permit where name <> '' group by name, held
 
 -- name: due
 -- Returns up to $2 buckets in which waiting tasks may start.

@@ -166,6 +166,15 @@ delete from stepward_update_request where (task, id) in (
             where task in (select value from json_each(?1)) limit ?2))
     where above < ?3)
 
+-- name: purge_joined
+-- Deletes at most a bounded number of the records of submissions that joined these tasks.
+delete from stepward_joined_submission where id in (
+    select id from stepward_joined_submission where task in (select value from json_each(?1)) limit ?2)
+
+-- name: forget_keys
+-- Deletes the keys that these tasks hold, those whose window is not over left out.
+delete from stepward_submission_key where task in (select value from json_each(?1)) and until is null
+
 -- name: is_left
 -- Returns whether rows of deleted tasks are left.
 select exists (select 1 from stepward_step where task in (select value from json_each(?1)))
@@ -174,6 +183,7 @@ select exists (select 1 from stepward_step where task in (select value from json
     or exists (select 1 from stepward_live_value where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_stream_value where task in (select value from json_each(?1)))
     or exists (select 1 from stepward_update_request where task in (select value from json_each(?1)))
+    or exists (select 1 from stepward_joined_submission where task in (select value from json_each(?1)))
 
 -- name: leftovers
 -- Returns deleted tasks that have rows left.

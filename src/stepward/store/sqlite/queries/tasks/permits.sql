@@ -42,7 +42,7 @@ where uid in (select task from stepward_task_permit where name = ?1 and held = 0
 
 -- name: counts
 -- Returns how many tasks have a permit, and how many wait for one, by the name of the limit.
-select name, held, count(*) from stepward_task_permit group by name, held
+select name, held, count(*) from stepward_task_permit where name <> '' group by name, held
 
 -- name: due
 -- Returns up to ?2 buckets in which waiting tasks may start.
