@@ -74,18 +74,26 @@ def _history(path: Path | str, fields: Mapping[str, Raw]) -> tuple[Task, list[St
 
 def _record(record: type[R], fields: Mapping[str, Raw]) -> R:
     """The record of which these are the fields; those that it lacks have their defaults."""
-    found = {field.name: _value(fields[field.name], *_types(record)[field.name]) for field in _present(record, fields)}
+    types = _types(record)
+    found = {name: _value(fields[name], *types[name]) for name in _present(record, fields)}
     if found["output"] is None and found["state"] in WITH_OUTPUT:
         found["output"] = NULL
     return record(**found)
 
 
-def _present(record: type[Struct], fields: Mapping[str, Raw]) -> Iterator[structs.FieldInfo]:
-    for field in structs.fields(record):
-        if field.name in fields:
-            yield field
-        elif field.default is NODEFAULT:
-            raise ValueError(f"no field {field.name}")
+def _present(record: type[Struct], fields: Mapping[str, Raw]) -> Iterator[str]:
+    for name, is_required in _names(record):
+        if name in fields:
+            yield name
+        elif is_required:
+            raise ValueError(f"no field {name}")
+
+
+# msgspec evaluates the annotations anew each time that it is asked: nine tenths of a replay from a file.
+@cache
+def _names(record: type[Struct]) -> list[tuple[str, bool]]:
+    """The fields of a record, and whether each is required."""
+    return [(field.name, field.default is NODEFAULT) for field in structs.fields(record)]
 
 
 def _value(raw: Raw, type_: Any, is_optional: bool) -> Any:
