@@ -271,7 +271,6 @@ def test_every_method_of_a_loop_is_either_made_or_refused() -> None:
     assert left == {
         "default_exception_handler",
         "get_exception_handler",
-        "get_task_factory",
         "set_debug",
         "set_exception_handler",
         "set_task_factory",

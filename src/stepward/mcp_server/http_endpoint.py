@@ -7,7 +7,6 @@ the API behind the choke point, with the caller's own token, as over stdin and s
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from typing import Any
 
 import httpx
@@ -84,8 +83,9 @@ class McpEndpoint:
 
 def _import_server() -> None:
     """Import what answers: with the first message, because most consoles never get one."""
-    for module in ("mcp.server.streamable_http_manager", "stepward.mcp_server.server"):
-        import_module(module)
+    import mcp.server.streamable_http_manager  # noqa: F401, PLC0415
+
+    import stepward.mcp_server.server  # noqa: F401, PLC0415
 
 
 def check_caller(principal: Principal, incoming: IncomingRequest) -> None:
