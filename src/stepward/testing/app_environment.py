@@ -23,6 +23,7 @@ from stepward.model.records import Alert
 from stepward.model.states import StepKind, StepState
 from stepward.store.named_queries import load_queries
 from stepward.store.sqlite import SqliteStore
+from stepward.testing import new_store
 from stepward.testing.fakes import FakedAgents, OperationCall, is_local
 from stepward.testing.planned_faults import Chances, PlannedFaults
 from stepward.testing.process import LEASE, PROCESS, Died, VirtualProcess, tracking
@@ -106,6 +107,7 @@ class AppEnvironment:
         self._process = self._new_process()
         self._store = SqliteStore(self._path, app=app.name, environment=self._environment)
         self._inspector = apsw.Connection(self._path, flags=INSPECTING)
+        new_store.fill(self._inspector, app.name)
         self._seen = -1
         self._hinted_at = -1.0
         self._hinted_instant, self._hints_given = -1.0, 0
