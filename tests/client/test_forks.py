@@ -14,6 +14,7 @@ from stepward import (
     Given,
     IllegalTransition,
     Pipeline,
+    Refused,
     Stage,
     Supervision,
     TaskConflict,
@@ -310,6 +311,51 @@ async def test_what_cannot_be_forked_is_refused() -> None:
         ):
             await task.fork("shop.ship/1")
         assert (await (await task.fork("shop.reserve/1")).result())[-1] == "pen shipped"
+
+
+async def test_later_effects_are_undone_by_one_of_several_forks_at_one_time() -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(buy, "pen")
+        await task.result()
+        made = await asyncio.gather(
+            *(task.fork("shop.ship/1", undo_later=True) for _ in range(3)), return_exceptions=True
+        )
+        refused = [each for each in made if isinstance(each, BaseException)]
+        assert [type(each) for each in refused] == [IllegalTransition] * 2
+        assert "expected later steps that no other fork undoes, found shop.ship/1 undone by one" in str(refused[0])
+        await env.skip("1m")
+        assert [len(env.calls(each)) for each in (ship, fetch_back)] == [2, 1]
+
+
+async def test_an_id_of_another_task_or_fork_is_refused() -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(buy, "pen", id="t")
+        await (await env.client.submit(buy, "pen", id="plain")).result()
+        await task.result()
+        await task.fork("shop.ship/1", id="f")
+        assert (await task.fork("shop.ship/1", id="f")).id == "f"
+        for id, found in (("f", "one of task t from shop.ship/1"), ("plain", "no fork"), ("t", "no fork")):
+            with pytest.raises(TaskConflict, match=f"found a task that is {found}; choose another id"):
+                await task.fork("shop.charge/1", id=id)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"from_step": 5}, "from_step: expected a text, found 5"),
+        ({"from_step": None}, "from_step: expected the key of a step, found None"),
+        ({"version": 2}, "version: expected a text, found 2"),
+        ({"args": "pen"}, "args: expected a list of the workflow's arguments, found 'pen'"),
+        ({"args": 5}, "args: expected a list of the workflow's arguments, found 5"),
+        ({"undo_later": "no"}, "undo_later: expected True or False, found 'no'"),
+    ],
+)
+async def test_options_of_other_types_are_refused(given: dict[str, Any], message: str) -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(buy, "pen")
+        await task.result()
+        with pytest.raises(Refused, match=message):
+            await task.fork(**{"from_step": "shop.ship/1"} | given)
 
 
 async def test_other_arguments_that_do_not_fit_the_record_stop_the_fork() -> None:

@@ -16,7 +16,7 @@ from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
 from stepward.client.submitting import validation
-from stepward.client.submitting.forks import ForkOptions, forked
+from stepward.client.submitting.forks import ForkOptions, check_same_fork, forked
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
 from stepward.client.task_status import TaskStatus, status_of
@@ -203,6 +203,7 @@ class ClientSession:
         """Ask a task for an update; the audit names ``by``."""
         self.check("client.task()")
         known, expected = validation.known_id(id), self._expected
+        by = validation.person(by)
         asked = UpdateAct(known, update, name, body, actor=by, expected=expected, reason=self._reason)
         found = await self.store.client.ask_update(asked)
         self.hints.hint()
@@ -215,6 +216,8 @@ class ClientSession:
         fork = await forked(self.submissions.preparation, origin, steps, options, uid=uid, now=self.store.now())
         asked = replace(fork, actor=self.actor, reason=self._reason, expected=self._expected)
         submitted = await self.store.client.fork(asked)
+        if not submitted.created:
+            check_same_fork(fork, await self.record(submitted.id), await self.store.client.steps(submitted.id))
         self.hints.hint()
         return submitted
 
@@ -258,7 +261,7 @@ class ClientSession:
             name,
             body,
             validation.signal_id(signal_id),
-            by,
+            validation.person(by),
             expected=self._expected,
             reason=self._reason,
         )

@@ -9,7 +9,10 @@ from msgspec import Struct
 
 from stepward.client.submitting import validation
 from stepward.client.submitting.submissions import Preparation
+from stepward.durations import shown
+from stepward.errors import InvalidArguments, Refused, TaskConflict
 from stepward.model.records import Step, Task
+from stepward.model.tasks.forks import provenance_of
 from stepward.store.contract import Fork
 from stepward.store.rules.directives import forking
 
@@ -30,7 +33,8 @@ class ForkOptions(Struct, frozen=True, kw_only=True):
 async def forked(
     preparation: Preparation, origin: Task, steps: Sequence[Step], options: ForkOptions, *, uid: str, now: float
 ) -> Fork:
-    """The fork with its rows. Raises IllegalTransition, UnknownWorkflow, InvalidArguments, InvalidId."""
+    """The fork with its rows. Raises IllegalTransition, UnknownWorkflow, InvalidArguments, InvalidId, Refused."""
+    _check_options(options)
     forking.check_origin(origin)
     first = forking.first_step(origin, steps, options.step)
     version = origin.version if options.version is None else options.version
@@ -58,3 +62,30 @@ async def forked(
         steps=[*rows, *forking.undone_first(later, task)],
         released=[forking.released(step) for step in later],
     )
+
+
+def check_same_fork(asked: Fork, task: Task, steps: Sequence[Step]) -> None:
+    """Raises TaskConflict for a task of the fork's id that is not a fork of the same task from the same step."""
+    found = provenance_of(steps)
+    if found is None and task.run > asked.task.run:
+        # The record of its first run may be gone.
+        return
+    if found is None or (found.origin_uid, found.step) != (asked.origin.uid, asked.step):
+        what = "no fork" if found is None else f"one of task {found.origin} from {found.step}"
+        raise TaskConflict(
+            f"id {task.id!r}: expected a new id, or that of a fork of task {asked.origin.id} from {asked.step}, found "
+            f"a task that is {what}; choose another id"
+        )
+
+
+def _check_options(options: ForkOptions) -> None:
+    for what, text in (("from_step", options.step), ("version", options.version)):
+        if text is not None and not isinstance(text, str):
+            raise Refused(f"{what}: expected a text, found {shown(text)}; give one")
+    if options.step is None:
+        raise Refused("from_step: expected the key of a step, found None; give one")
+    args: object = options.args
+    if args is not None and (isinstance(args, str | bytes) or not isinstance(args, Sequence)):
+        raise InvalidArguments(f"args: expected a list of the workflow's arguments, found {shown(args)}; write […]")
+    if not isinstance(options.undo_later, bool):
+        raise Refused(f"undo_later: expected True or False, found {shown(options.undo_later)}; give one of them")

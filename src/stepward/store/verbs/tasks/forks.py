@@ -6,6 +6,7 @@ from msgspec.structs import astuple
 
 from stepward.errors import IllegalTransition
 from stepward.model.records import Task
+from stepward.store import rows
 from stepward.store.contract import Fork, Submitted
 from stepward.store.rules import refusals
 from stepward.store.rules.audit import audits
@@ -25,6 +26,8 @@ async def fork(connection: VerbConnection, origin: Task, asked: Fork, now: float
     submitted = await new_tasks.begin_with(connection, asked.task, asked.steps)
     if not submitted.same:
         raise refusals.id_taken(submitted.id)
+    if submitted.created and asked.released:
+        await _check_held(connection, origin, asked)
     if submitted.created:
         await connection.change_each(
             "directives.delete_step", [(step.task, step.run, step.key) for step in asked.released]
@@ -32,3 +35,15 @@ async def fork(connection: VerbConnection, origin: Task, asked: Fork, now: float
         await connection.change_each("turn.insert_step", [astuple(step) for step in asked.released])
         await alerts_and_audit.write_audits(connection, audits.fork_audits(asked), now)
     return submitted
+
+
+async def _check_held(connection: VerbConnection, origin: Task, asked: Fork) -> None:
+    """Raises IllegalTransition if another fork has taken over the undo of a step since the origin was read."""
+    found = [rows.step(row) for row in await connection.rows("directives.steps", origin.uid)]
+    held = {(step.run, step.key) for step in found if step.has_undo}
+    taken = [step.key for step in asked.released if (step.run, step.key) not in held]
+    if taken:
+        raise IllegalTransition(
+            f"fork of task {origin.id}: expected later steps that no other fork undoes, found {taken[0]} undone by one "
+            "by now; look at the task again"
+        )
