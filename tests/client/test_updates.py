@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -161,6 +162,53 @@ async def test_wrong_names_and_ids_are_refused(name: str, id: str | None) -> Non
             await task.update(name, 1, id=id)
         with pytest.raises(Refused, match="use update and wait_for_update"):
             await task.signal("update:pay", 1)
+
+
+@pytest.mark.parametrize(
+    "given", [{"timeout": "banana"}, {"timeout": -1}, {"by": 5}, {"by": ""}, {"by": "a\x00"}, {"by": "x" * 201}]
+)
+async def test_an_update_that_is_refused_for_its_options_is_not_carried_out(given: dict[str, Any]) -> None:
+    async with environment(app, fakes=FAKES) as env:
+        task = await env.client.submit(account, id="t")
+        with pytest.raises(Refused):
+            await task.update("pay", 50, **given)
+        with pytest.raises(Refused):
+            await task.signal("note", 1, by=given.get("by", 5))
+        assert await task.update("pay", 1) == 1
+
+
+@workflow
+async def odd(kind: str) -> str:
+    """Answers in ways that no update may be answered in."""
+
+    def refuse(_: object) -> None:
+        raise ValueError("found \ud800")
+
+    validators: dict[str, Any] = {"surrogate": refuse, "number": 5}
+    try:
+        update = await wait_for_update("pay", validator=validators.get(kind), timeout="5s")
+        update.reject(cast(str, 7))
+    except (Refused, TimeoutError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+async def test_a_message_that_json_cannot_hold_rejects_the_update_alone() -> None:
+    async with environment(App("bank", workflows=[odd])) as env:
+        task = await env.client.submit(odd, "surrogate")
+        with pytest.raises(UpdateRejected, match=r"found \?"):
+            await task.update("pay", 1)
+        assert (await task.result()).startswith("TimeoutError")
+
+
+async def test_a_validator_and_a_message_of_other_types_are_refused() -> None:
+    async with environment(App("bank", workflows=[odd])) as env:
+        task = await env.client.submit(odd, "number")
+        assert (await task.result()).startswith("Refused: validator of update pay: expected a plain function, found 5")
+        task = await env.client.submit(odd, "message")
+        with pytest.raises(UpdateUnanswered):
+            await task.update("pay", 1)
+        assert (await task.result()).startswith("Refused: rejection of update pay: expected a text, found 7")
 
 
 def test_a_blocking_client_gets_the_answer(tmp_path: Path) -> None:

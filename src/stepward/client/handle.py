@@ -208,8 +208,10 @@ class TaskHandle(Generic[R]):
         task ends without an answer, IllegalTransition if it has ended before, TimeoutError after ``timeout``: the
         update remains then, and another call with the same ``id`` waits for its answer.
         """
+        # Checked before it is asked for: what is refused here must not be carried out.
+        limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
         found = await asked(self._client, self.id, name, payload, update=id, by=by)
-        return result_of(self.id, await answered(self._client, self.id, found, timeout))
+        return result_of(self.id, await answered(self._client, self.id, found, limit))
 
     async def value(self, name: str, default: Any = UNSET) -> Any:
         """The value that the task has last published under that name, else ``default``.

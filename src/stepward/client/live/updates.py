@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from stepward.client.live.client_ports import UpdatesClient
 from stepward.client.submitting import validation
-from stepward.durations import Duration, seconds, text
+from stepward.durations import text
 from stepward.errors import UpdateRejected, UpdateUnanswered
 from stepward.model import failures
 from stepward.model.live_values import checked_value_name
@@ -31,9 +31,8 @@ async def asked(
     return await client.ask_update(id, known, name, body, by)
 
 
-async def answered(client: UpdatesClient, id: str, found: UpdateRow, timeout: Duration | None) -> UpdateRow:
-    """The update once it is answered. Raises UpdateUnanswered, TimeoutError."""
-    limit = None if timeout is None else seconds(timeout, "timeout", zero=True)
+async def answered(client: UpdatesClient, id: str, found: UpdateRow, limit: float | None) -> UpdateRow:
+    """The update once it is answered, within ``limit`` seconds. Raises UpdateUnanswered, TimeoutError."""
     try:
         async with asyncio.timeout(limit) as waiting:
             return await _answered(client, id, found)

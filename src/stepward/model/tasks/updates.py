@@ -32,7 +32,9 @@ class UpdateAnswer(Struct, frozen=True):
 
 def rejection(id: str, message: str, taken: int | None = None) -> UpdateAnswer:
     """The answer that rejects an update."""
-    body = encode({"message": message[:MESSAGE_CHARACTERS], "type": "UpdateRejected"}, "rejection")
+    # The text of an exception may hold what JSON cannot.
+    printable = message[:MESSAGE_CHARACTERS].encode(errors="replace").decode()
+    body = encode({"message": printable, "type": "UpdateRejected"}, "rejection")
     return UpdateAnswer(id, is_accepted=False, body=body, taken=taken)
 
 

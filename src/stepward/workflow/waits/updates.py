@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
-from stepward.durations import Duration, seconds
+from stepward.durations import Duration, seconds, shown
 from stepward.error_messages import message_of
 from stepward.errors import Refused
 from stepward.model.live_values import checked_value_name
@@ -42,6 +42,8 @@ class Update(Generic[T]):
 
     def reject(self, message: str) -> None:
         """Answer that the update is refused; the caller gets UpdateRejected. Raises Refused for a second answer."""
+        if not isinstance(message, str):
+            raise Refused(f"rejection of update {self.name}: expected a text, found {shown(message)}; say why")
         self._answer(rejection(self.id, message))
 
     def _answer(self, answer: UpdateAnswer) -> None:
@@ -78,14 +80,20 @@ async def wait_for_update(
     """
     run = run_of("wait_for_update()")
     checked_value_name(name, "wait_for_update")
-    if validator is not None and inspect.iscoroutinefunction(validator):
-        raise Refused(
-            f"validator of update {name}: expected a plain function, found an async one; only read the payload"
-        )
+    _check_validator(name, validator)
     limit = None if timeout is None else seconds(timeout, "wait_for_update timeout", zero=True)
     body = await wait_for_signal(run, f"{PREFIX}{name}", limit, _refusal(name, type, validator))
     message = read_message(body, name)
     return Update(run, name, message.id, decode(bytes(message.value), f"update {name}", type))
+
+
+def _check_validator(name: str, validator: object) -> None:
+    if validator is not None and not callable(validator):
+        raise Refused(f"validator of update {name}: expected a plain function, found {shown(validator)}; give one")
+    if inspect.iscoroutinefunction(validator):
+        raise Refused(
+            f"validator of update {name}: expected a plain function, found an async one; only read the payload"
+        )
 
 
 def _refusal(name: str, type: Any, validator: Callable[[Any], object] | None) -> UpdateCheck:  # noqa: A002
