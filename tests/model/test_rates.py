@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -62,3 +63,10 @@ def test_a_limit_bounds_something() -> None:
     assert Limit(3).rate_limit is None
     with pytest.raises(DeclarationError, match="expected concurrency=, rate= or both, found neither"):
         Limit()
+
+
+@pytest.mark.parametrize("per", [5e-324, 1e-9, "0.0001s"])
+def test_a_rate_of_less_than_a_millisecond_is_refused(per: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"Limit\.rate: expected a time of at least 1ms, found"):
+        Limit(rate=(1_000_000, per))
+    assert RateLimit.parse("1000000/1ms", "rate").interval == 1e-9

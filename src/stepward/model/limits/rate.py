@@ -14,6 +14,8 @@ TEXT = re.compile(r"(\d{1,9})/(.+)")
 UNIT = re.compile(r"[a-z]+")
 MOST_CALLS = 1_000_000
 """Most starts within the time of a rate."""
+LEAST_SECONDS = 0.001
+"""Least time of a rate, in seconds: the least that its text shows."""
 GATHERED_SECONDS = 0.05
 """Seconds within which waiting starts are gathered: each look lets go what has come to be free meanwhile."""
 ROUNDING = 1e-6
@@ -34,7 +36,10 @@ class RateLimit:
         calls, per = _parts(value, what)
         if not isinstance(calls, int) or isinstance(calls, bool) or not 1 <= calls <= MOST_CALLS:
             raise DeclarationError(f"{what}: expected 1 to {MOST_CALLS:,} at a time, found {shown(calls)}")
-        return cls(calls, seconds(per, what))
+        per_seconds = seconds(per, what)
+        if per_seconds < LEAST_SECONDS:
+            raise DeclarationError(f"{what}: expected a time of at least 1ms, found {shown(per)}; give a longer one")
+        return cls(calls, per_seconds)
 
     @property
     def text(self) -> str:
