@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from stepward import AlertSinks, App, Client, SinkNotFound
+from stepward import AlertSinks, App, Client, Refused, SinkNotFound
 from tests.observers.receiver import receiving
 from tests.until import until
 
@@ -61,3 +62,11 @@ def test_code_without_an_event_loop_tests_a_sink_too(tmp_path: Path) -> None:
             client.alert_sinks.test("log")
         with pytest.raises(SinkNotFound, match="found none such"):
             client.alert_sinks.send_test("log")
+
+
+async def test_a_silence_without_an_end_is_refused(tmp_path: Path) -> None:
+    app = App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db")
+    async with app.client() as client:
+        with pytest.raises(Refused, match="until: expected an instant or a duration from now, found None"):
+            await client.alert_sinks.silence("task_error", cast(str, None))
+        assert await client.alert_sinks.silences() == []

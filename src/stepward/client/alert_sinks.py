@@ -82,7 +82,9 @@ class AlertSinks:
         """
         operators = self._session.store.operators
         now = operators.now()
-        at = validation.deadline(until, None, now, "until") or now
+        at = validation.deadline(until, None, now, "until")
+        if at is None:
+            raise Refused("until: expected an instant or a duration from now, found None; give one")
         if at - now > MOST_SILENT_SECONDS:
             raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
         found = AlertSilence(
