@@ -13,6 +13,7 @@ from benchmarks.measures.browser_latency import clicking
 from benchmarks.measures.development import development
 from benchmarks.measures.draining import draining
 from benchmarks.measures.encryption import encryption
+from benchmarks.measures.limits_per_key import limits_per_key
 from benchmarks.measures.safeguards import safeguards
 from benchmarks.measures.supervisor_passes import supervising
 from benchmarks.measures.takeover import takeover, takeover_of_one_of_four
@@ -74,6 +75,7 @@ SQLITE = Catalogue(
         "growth": one_process.growth,
         "encryption": encryption,
         "development": development,
+        "limits per key": limits_per_key,
     },
     {
         ("throughput", "steps_per_s"): Target(15_000, at_most=False),
@@ -94,6 +96,7 @@ SQLITE = Catalogue(
         ("development", "user_test_ms"): Target(20, at_most=True),
         ("development", "replay_1000_histories_s"): Target(2.0, at_most=True),
         ("development", "stream_values_per_s"): Target(5_000, at_most=False),
+        ("limits per key", "capped_throughput"): Target(0.9, at_most=False),
     },
     _files,
 )
@@ -111,6 +114,7 @@ POSTGRESQL = Catalogue(
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "safeguards": safeguards,
+        "limits per key": limits_per_key,
         "supervising": supervising,
         "takeover": takeover_of_one_of_four,
         "submission": one_process.submission,
@@ -122,6 +126,7 @@ POSTGRESQL = Catalogue(
     {
         ("throughput", "share_of_raw_limit"): Target(0.18, at_most=False),
         ("throughput", "times_dbos"): Target(30, at_most=False),
+        ("limits per key", "capped_throughput"): Target(0.9, at_most=False),
         ("draining", "times_dbos"): Target(10, at_most=False),
         ("latency", "share_of_dbos"): Target(0.5, at_most=True),
         ("costs", "commits"): Target(4, at_most=True),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from simulation.application import approvals, operations, orders
+from simulation.application import approvals, live_values, operations, orders
 from simulation.application.workload import ENOUGH
 from simulation.environment.fence import real_world_forbidden
 from simulation.environment.loop import BrokenOff, SimulationLoop, Stalled
@@ -100,6 +100,7 @@ def _run(world: World, loop: SimulationLoop, experiments: list[Experiment] | Non
     orders.enter(world)
     approvals.enter(world)
     programs.enter(world)
+    world.rules.live_values.is_on = live_values.enter(world.seed, plain=world.plain)
     loop.on_escape(world.escaped)
     loop.set_exception_handler(lambda _, context: _surprised(world, context))
     course = Course(world, experiments)

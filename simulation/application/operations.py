@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from simulation.application.live_values import write_of_step
 from simulation.application.services import SimulatedService
 from stepward.agent.declaration import Agent
 from stepward.errors import Unrecoverable
@@ -69,6 +70,7 @@ async def _do(service: str, operation: str, amount: int) -> Any:
     now = current_step()
     Here.world.called(now.remaining, now.idempotency_key)
     _interrupt()
+    write_of_step(now.idempotency_key)
     with Here.world.running(service, now.idempotency_key, now.complete_by.timestamp()):
         return await Here.world.services[service].do(now.idempotency_key, operation, amount)
 

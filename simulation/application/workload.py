@@ -12,6 +12,7 @@ from typing import Any
 
 from simulation.application.approvals import approved
 from simulation.application.deployments import DEPLOYMENTS
+from simulation.application.live_values import write_of_code
 from simulation.application.operations import OPERATIONS, Here
 from stepward.errors import StepFailed
 from stepward.model.action import current_caller
@@ -28,12 +29,14 @@ async def follow(plan: WorkloadPlan) -> Any:
 
 
 async def _operation(name: str, amount: int, catch: bool) -> Any:
-    if not catch:
-        return await OPERATIONS[name](amount)
     try:
-        return await OPERATIONS[name](amount)
+        result = await OPERATIONS[name](amount)
     except StepFailed as error:
+        if not catch:
+            raise
         return f"failed: {error}"
+    write_of_code(amount)
+    return result
 
 
 async def _sequence(*parts: WorkloadPlan) -> list[Any]:

@@ -23,9 +23,11 @@ from simulation.invariants.watched_rows import (
     InboxEntry,
     InstanceRow,
     LetterRow,
+    LiveValueRow,
     MessageRow,
     OrderRow,
     StepRow,
+    StreamValueRow,
     TaskRow,
     UpdateEntry,
 )
@@ -88,6 +90,8 @@ class Mirror:
         self.agents: dict[str, AgentRow] = {}
         self.update_requests: dict[tuple[str, str], UpdateEntry] = {}
         self.orders: dict[str, OrderRow] = {}
+        self.live_values: dict[tuple[str, str], LiveValueRow] = {}
+        self.stream_values: dict[tuple[str, str, int], StreamValueRow] = {}
         self.keys: dict[str, StepRow] = {}
         """The steps by the idempotency key that their attempts must carry; a later generation has another."""
         self._of_tasks: defaultdict[str, dict[tuple[str, int, str], StepRow]] = defaultdict(dict)
@@ -125,7 +129,7 @@ def _key(table: str, row: Any) -> Any:
     return row[0] if length is None else row[:length]
 
 
-KEY_LENGTHS = {"step": 3, "update_request": 2}
+KEY_LENGTHS = {"step": 3, "update_request": 2, "live_value": 2, "stream_value": 3}
 """How many of the first columns are the key of a row, where that is more than one."""
 
 

@@ -16,6 +16,7 @@ from simulation.invariants.standings import Standings
 from simulation.invariants.status_events import Tellings
 from simulation.invariants.undo_order import UndoOrder
 from simulation.invariants.updates import UpdateAnswers
+from simulation.invariants.values.live_values import LiveValues
 from simulation.invariants.watched_rows import AuditRow, InboxEntry, MessageRow, StepRow, TaskRow
 from simulation.trace import Trace
 from stepward.model.effects import POSSIBLY
@@ -48,6 +49,7 @@ class Rules:
         self._signals = SignalConservation(mirror, self._broken)
         self._updates = UpdateAnswers(self._broken)
         self._standings = Standings(mirror, self._broken, now, trace)
+        self.live_values = LiveValues(mirror, self._broken, trace.reached)
 
     def committed(self, entries: list[Change], verb: Act) -> None:
         """Check a transaction, change by change."""
@@ -68,6 +70,7 @@ class Rules:
         self._standings.committed(entries)
         self._signals.committed(entries)
         self._updates.committed(entries)
+        self.live_values.committed(entries, verb.name)
 
     # ------------------------------------------------------------ S3, S4: who may write
 
@@ -271,4 +274,6 @@ CHECKS: dict[str, Callable[[Rules, Any, Any, Act], None]] = {
     "agent": Rules._plain,
     "update_request": Rules._plain,
     "order": Rules._plain,
+    "live_value": Rules._plain,
+    "stream_value": Rules._plain,
 }

@@ -45,6 +45,7 @@ class SeedVerdict:
                 self._done(task, accounts.get(task.uid, []))
                 await self._replay(task, store)
         self._booked()
+        await self._world.rules.live_values.check_read(store)
         if not self._trace.faults:
             self._no_more_than_needed()
 

@@ -143,6 +143,23 @@ class UpdateEntry(NamedTuple):
     answer: bytes | None
 
 
+class LiveValueRow(NamedTuple):
+    """The watched columns of a value that a task publishes."""
+
+    task: str
+    name: str
+    value: bytes
+
+
+class StreamValueRow(NamedTuple):
+    """The watched columns of a value of a stream."""
+
+    task: str
+    name: str
+    position: int
+    value: bytes
+
+
 class OrderRow(NamedTuple):
     """What the application's submission writes beside the task."""
 
@@ -161,6 +178,8 @@ TABLES: dict[str, type[Any]] = {
     "agent": AgentRow,
     "update_request": UpdateEntry,
     "order": OrderRow,
+    "live_value": LiveValueRow,
+    "stream_value": StreamValueRow,
 }
 APPLICATIONS = frozenset({"order"})
 """Tables that are not Stepward's own."""

@@ -53,6 +53,7 @@ SHOWN_AT = {
     "signals_lost_on_takeover": 17,
     "undone_key_lost_on_the_way": 13,
     "slots_leased_twice": 320_000_014,
+    "values_written_twice": 360_000_000,
     "update_put_again": 88,
 }
 """The first seeds that show bugs which few seeds show, as `simulate --bugs` tells; later seeds follow if they move."""

@@ -1,0 +1,1 @@
+"""Invariants of the values that tasks write for readers outside."""
