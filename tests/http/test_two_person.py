@@ -176,3 +176,15 @@ def remote_as(remote: httpx.AsyncClient, headers: dict[str, str]) -> Any:
             return await remote.get(path, headers=headers)
 
     return Signed()
+
+
+async def test_a_fork_that_undoes_steps_of_its_origin_is_refused(
+    remote: httpx.AsyncClient, client: Client, people: tuple[dict[str, str], dict[str, str]]
+) -> None:
+    ada, _ = people
+    await (await client.submit("order", "good", id="order-1")).result(timeout=30)
+    asked = {"from_step": "pay.charge/1", "id": "order-2", "undo_later": True}
+    refused = await remote.post(f"{TASK}/fork", headers=ada, json=asked)
+    assert refused.status_code == 409 and "where an undo needs a second person" in refused.json()["detail"]
+    kept = await remote.post(f"{TASK}/fork", headers=ada, json=asked | {"undo_later": False})
+    assert kept.status_code == 202, kept.text

@@ -23,7 +23,7 @@ from stepward.client.task_status import TaskStatus, status_of
 from stepward.client.waiting.waiting import Endings, Lookout, StoreChanges
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
-from stepward.errors import Refused, TaskNotFound
+from stepward.errors import IllegalTransition, Refused, TaskNotFound
 from stepward.events import Hints
 from stepward.large_payloads import LargePayloads, PayloadKeeper, keeper_of
 from stepward.model.pipeline_plan import Plan
@@ -212,6 +212,11 @@ class ClientSession:
     async def fork(self, id: validation.Id, options: ForkOptions) -> Submitted:
         """Start a new task from the record of an ended one."""
         origin = await self.record(id)
+        if options.undo_later and self._guard is not None:
+            raise IllegalTransition(
+                f"fork of task {origin.id}: expected no undo_later where an undo needs a second person, found it; have "
+                "the task undone, or fork without it"
+            )
         steps, uid = await self.store.client.steps(origin.id), self.new_uid()
         fork = await forked(self.submissions.preparation, origin, steps, options, uid=uid, now=self.store.now())
         asked = replace(fork, actor=self.actor, reason=self._reason, expected=self._expected)
@@ -256,14 +261,9 @@ class ClientSession:
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
         refuse_update_name(name)
+        known, sent, by = validation.known_id(id), validation.signal_id(signal_id), validation.person(by)
         fresh = await self.store.client.signal(
-            validation.known_id(id),
-            name,
-            body,
-            validation.signal_id(signal_id),
-            validation.person(by),
-            expected=self._expected,
-            reason=self._reason,
+            known, name, body, sent, by, expected=self._expected, reason=self._reason
         )
         self.hints.hint()
         return fresh

@@ -71,10 +71,9 @@ def check_same_fork(asked: Fork, task: Task, steps: Sequence[Step]) -> None:
         # The record of its first run may be gone.
         return
     if found is None or (found.origin_uid, found.step) != (asked.origin.uid, asked.step):
-        what = "no fork" if found is None else f"one of task {found.origin} from {found.step}"
         raise TaskConflict(
             f"id {task.id!r}: expected a new id, or that of a fork of task {asked.origin.id} from {asked.step}, found "
-            f"a task that is {what}; choose another id"
+            "another task or fork; choose another id"
         )
 
 
