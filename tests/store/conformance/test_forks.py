@@ -76,6 +76,16 @@ async def test_effects_that_the_fork_undoes_are_no_longer_the_origins(world: Wor
     assert (await read_step(store, origin, "charge/1")).has_undo
 
 
+async def test_effects_that_another_fork_has_taken_over_are_refused(world: World, store: Store) -> None:
+    origin = await ended(world, store)
+    first, second = [await fork_of(world, store, origin, undo=True) for _ in range(2)]
+    await store.client.fork(first)
+    with pytest.raises(IllegalTransition, match=r"no other fork undoes, found ship/1 undone by one by now"):
+        await store.client.fork(second)
+    assert await store.client.task(second.task.id) is None
+    assert (await store.client.fork(await fork_of(world, store, origin, undo=True))).created
+
+
 async def test_an_id_that_exists_starts_nothing_more(world: World, store: Store) -> None:
     origin = await ended(world, store)
     first, again = await fork_of(world, store, origin, "f"), await fork_of(world, store, origin, "f", undo=True)
