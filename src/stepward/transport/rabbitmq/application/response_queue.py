@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from stepward.errors import TransportError
-from stepward.transport.broker.cancellation import heed_cancellation
+from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served
