@@ -23,7 +23,7 @@ BROKEN = {
 }
 WRONG = {
     "no such variable": ("var.location", "var.place", "var.place"),
-    "no such local": ("local.transport", "local.queues", "local.queues"),
+    "no such local": ("local.variables", "local.queues", "local.queues"),
     "no such resource": ("azurerm_subnet.database.id", "azurerm_subnet.store.id", "azurerm_subnet.store"),
     "no such command": ('"scheduler", var.app', '"agent", var.app, "--just", "one"', "--just"),
     "a password that is shown": ("sensitive   = true", "sensitive   = false", "database_password"),

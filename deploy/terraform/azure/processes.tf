@@ -37,7 +37,7 @@ locals {
     }
   }
   variables = {
-    STEPWARD_TRANSPORT = local.transport
+    STEPWARD_TRANSPORT = var.transport
     STEPWARD_DRAIN     = "${var.drain_seconds}s"
     AZURE_CLIENT_ID    = azurerm_user_assigned_identity.processes.client_id
   }

@@ -1,5 +1,6 @@
-# The queues between Schedulers and Agents. Processes come in by their identity: there is no key to keep.
+# Where the pattern's example has its queues. Processes come in by their identity: there is no key to keep.
 resource "azurerm_servicebus_namespace" "this" {
+  count               = var.service_bus ? 1 : 0
   name                = "${var.name}-queues"
   resource_group_name = azurerm_resource_group.this.name
   location            = azurerm_resource_group.this.location
@@ -15,11 +16,8 @@ resource "azurerm_user_assigned_identity" "processes" {
 }
 
 resource "azurerm_role_assignment" "queues" {
-  scope                = azurerm_servicebus_namespace.this.id
+  count                = var.service_bus ? 1 : 0
+  scope                = azurerm_servicebus_namespace.this[0].id
   role_definition_name = "Azure Service Bus Data Owner"
   principal_id         = azurerm_user_assigned_identity.processes.principal_id
-}
-
-locals {
-  transport = coalesce(var.transport, "sb://${azurerm_servicebus_namespace.this.name}")
 }

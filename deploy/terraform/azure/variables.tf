@@ -39,10 +39,15 @@ variable "drain_seconds" {
 }
 
 variable "transport" {
-  description = "The setting transport: store, or the address of a broker; null takes queues of the Service Bus."
+  description = "The setting transport: store, or the address of a broker."
   type        = string
   default     = "store"
-  nullable    = true
+}
+
+variable "service_bus" {
+  description = "Whether there is a Service Bus that the processes may use; Stepward has no transport over it yet."
+  type        = bool
+  default     = false
 }
 
 variable "database_password" {
