@@ -177,6 +177,12 @@ async def test_an_update_that_is_refused_for_its_options_is_not_carried_out(give
         assert await task.update("pay", 1) == 1
 
 
+class Late:
+    """A validator that is not seen to be async before it is called."""
+
+    async def __call__(self, _: object) -> None: ...
+
+
 @workflow
 async def odd(kind: str) -> str:
     """Answers in ways that no update may be answered in."""
@@ -184,7 +190,7 @@ async def odd(kind: str) -> str:
     def refuse(_: object) -> None:
         raise ValueError("found \ud800")
 
-    validators: dict[str, Any] = {"surrogate": refuse, "number": 5}
+    validators: dict[str, Any] = {"surrogate": refuse, "number": 5, "coroutine": Late()}
     try:
         update = await wait_for_update("pay", validator=validators.get(kind), timeout="5s")
         update.reject(cast(str, 7))
@@ -199,6 +205,16 @@ async def test_a_message_that_json_cannot_hold_rejects_the_update_alone() -> Non
         with pytest.raises(UpdateRejected, match=r"found \?"):
             await task.update("pay", 1)
         assert (await task.result()).startswith("TimeoutError")
+
+
+async def test_what_a_validator_that_is_async_would_say_rejects_the_update() -> None:
+    async with environment(App("bank", workflows=[odd])) as env:
+        task = await env.client.submit(odd, "coroutine")
+        with pytest.raises(
+            UpdateRejected, match="validator of update pay: expected a plain function, found that it is"
+        ):
+            await task.update("pay", 1)
+        await task.cancel()
 
 
 async def test_a_validator_and_a_message_of_other_types_are_refused() -> None:

@@ -116,4 +116,9 @@ def _refusal(name: str, type: Any, validator: Callable[[Any], object] | None) ->
 def _validate(value: bytes, what: str, type: Any, validator: Callable[[Any], object] | None) -> None:  # noqa: A002
     found = decode(value, what, type)
     if validator is not None:
-        validator(found)
+        returned = validator(found)
+        if inspect.iscoroutine(returned):
+            returned.close()
+            raise Refused(
+                f"validator of {what}: expected a plain function, found that it is async; only read the payload"
+            )
