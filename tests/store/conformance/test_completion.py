@@ -25,7 +25,7 @@ from stepward.store.contract import (
     TaskMove,
     Watch,
 )
-from stepward.store.rules.steps import completions
+from stepward.store.rules.steps import completion_refusals
 from tests.store.conformance.world import (
     DONE,
     FAILED,
@@ -321,8 +321,8 @@ async def test_the_step_of_a_completion_is_found_by_its_place(world: World, stor
 async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
     world: World, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completions, "MOST_REFUSALS", 6)
-    monkeypatch.setattr(completions, "MOST_REFUSALS_EACH", 2)
+    monkeypatch.setattr(completion_refusals, "MOST_REFUSALS", 6)
+    monkeypatch.setattr(completion_refusals, "MOST_REFUSALS_EACH", 2)
     loud, quiet = await claimed(world, store), await claimed(world, store)
 
     async def refuse(task: Task, reason: RefusalReason, times: int) -> None:
@@ -351,7 +351,7 @@ async def test_one_task_leaves_the_others_room_in_the_audit_of_refusals(
 async def test_refused_completions_are_audited_within_bounds_and_one_alert_counts_the_rest(
     world: World, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completions, "MOST_REFUSALS", 2)
+    monkeypatch.setattr(completion_refusals, "MOST_REFUSALS", 2)
     task = await claimed(world, store)
     forged = completion(task, key="k" * 5_000, actor="mallory" * 1_000)
 
@@ -368,7 +368,7 @@ async def test_refused_completions_are_audited_within_bounds_and_one_alert_count
     (alert,) = await store.operators.alerts(9, True)
     assert (alert.kind, msgspec.json.decode(alert.details)) == ("refused_completions", {"count": 3})
     assert len(alert.message) < 1_000
-    world.clock.advance(completions.REFUSALS_SECONDS)
+    world.clock.advance(completion_refusals.REFUSALS_SECONDS)
     await refuse(1)
     assert len(await store.operators.audits(None, 99)) == 3
     assert await store.operators.alerts(9, True) == [alert]

@@ -9,7 +9,7 @@ import pytest
 from stepward.model.records import InboxKind
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Committed, Completion, Decision, Refusal, RefusalReason, StepMove
-from stepward.store.rules.steps import completions
+from stepward.store.rules.steps import completion_refusals
 from tests.store.conformance.world import DONE, add_steps, audit, claimed, move, read, read_step, scheduler, step
 from tests.store.postgres.scenes import WELL, Owned
 from tests.store.postgres.stage import LEASE, staged, without
@@ -125,8 +125,8 @@ async def test_the_first_transaction_finishes_or_moves_the_step(
     database: Database, monkeypatch: pytest.MonkeyPatch, scene: type
 ) -> None:
     # Each order of statements refuses one, and the audit has room for so many in an hour.
-    monkeypatch.setattr(completions, "MOST_REFUSALS", 10_000)
-    monkeypatch.setattr(completions, "MOST_REFUSALS_EACH", 10_000)
+    monkeypatch.setattr(completion_refusals, "MOST_REFUSALS", 10_000)
+    monkeypatch.setattr(completion_refusals, "MOST_REFUSALS_EACH", 10_000)
     async with staged(database) as stage:
         await stage.meeting.every_order(lambda: scene(stage))
         assert stage.meeting.orders > 3

@@ -8,7 +8,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
-from stepward.store.rules.steps import completions
+from stepward.store.rules.steps import completion_refusals, completions
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
@@ -83,20 +83,20 @@ async def _note(
     connection: VerbConnection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
     """Audits a completion; refusals beyond a bound are only counted."""
-    if refused is not None and await _are_too_many(connection, completions.principal(task, refused), now):
+    if refused is not None and await _are_too_many(connection, completion_refusals.principal(task, refused), now):
         known = await connection.row("completions.open_alert")
-        alert = completions.many_refused(completion, now, b"{}" if known is None else known[1])
+        alert = completion_refusals.many_refused(completion, now, b"{}" if known is None else known[1])
         await alerts_and_audit.count_on(connection, known, alert, now)
     else:
-        await alerts_and_audit.write_audits(connection, [completions.audit(completion, task, refused)], now)
+        await alerts_and_audit.write_audits(connection, [completion_refusals.audit(completion, task, refused)], now)
 
 
 async def _are_too_many(connection: VerbConnection, whose: str, now: float) -> bool:
     row = await connection.row("completions.refusals")
     known = (
-        completions.CompletionRefusals()
+        completion_refusals.CompletionRefusals()
         if row is None
-        else msgspec.json.decode(row[0], type=completions.CompletionRefusals)
+        else msgspec.json.decode(row[0], type=completion_refusals.CompletionRefusals)
     )
     refusals = known.one_more(whose, now)
     if refusals is None:
