@@ -19,7 +19,7 @@ from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Outlived, RetentionStore, SignalSeen, Store, StreamRow, UpdateRow, WrittenRow
 from stepward.store.sqlite import SqliteStore
 from stepward.supervisor.archives.archive import FolderArchive
-from stepward.supervisor.archives.archive_reader import PIECE_BYTES, pieces
+from stepward.supervisor.archives.tasks_to_archive import PIECE_BYTES, pieces
 from stepward.supervisor.retention import purging
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, scheduler, step
 
