@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stepward.model.tracing.submission_span import API
+from stepward.supervisor.judge import policy_of
 from tests.life.paths import PATHS
 from tests.life.trace import PACKAGE, Trace
 from tests.scheduler.world import World
@@ -40,6 +41,12 @@ def named(path: str) -> list[str]:
 def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that does not trace, whatever other tests of this process have imported."""
     monkeypatch.delitem(sys.modules, API, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def unread_policies() -> None:
+    """A Supervisor that has read no policy yet, whatever other tests of this process have it remember."""
+    policy_of.cache_clear()
 
 
 async def walked(world: World, path: str) -> list[str]:
