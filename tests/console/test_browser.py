@@ -20,7 +20,18 @@ from tests.programs import npm_file
 pytestmark = pytest.mark.servers
 
 AXE = Path(__file__).parents[2] / "build/npm/node_modules/axe-core/axe.min.js"
-PATHS = ("/", "/tasks", "/tasks/order-1", "/batches", "/agents", "/alerts", "/instances", "/audit", "/settings")
+PATHS = (
+    "/",
+    "/tasks",
+    "/tasks/order-1",
+    "/batches",
+    "/agents",
+    "/limits",
+    "/alerts",
+    "/instances",
+    "/audit",
+    "/settings",
+)
 LOOKS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 1280), ("dark", 390))
 
 

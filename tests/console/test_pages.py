@@ -10,7 +10,18 @@ from stepward import Client, TaskHandle
 from stepward.client import session_of
 from tests.console.conftest import EVIL, SignedIn
 
-PAGES = ("/", "/tasks", "/agents", "/alerts", "/schedules", "/dead-letters", "/instances", "/audit", "/settings")
+PAGES = (
+    "/",
+    "/tasks",
+    "/agents",
+    "/limits",
+    "/alerts",
+    "/schedules",
+    "/dead-letters",
+    "/instances",
+    "/audit",
+    "/settings",
+)
 
 
 class Active(HTMLParser):

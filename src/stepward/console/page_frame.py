@@ -43,6 +43,7 @@ MENU = (
     MenuEntry("/tasks", "Tasks", Permission.READ),
     MenuEntry("/batches", "Acts in bulk", Permission.READ),
     MenuEntry("/agents", "Agents", Permission.READ_ALL),
+    MenuEntry("/limits", "Limits", Permission.READ_ALL),
     MenuEntry("/alerts", "Alerts", Permission.READ, "open_alerts"),
     MenuEntry("/schedules", "Schedules", Permission.READ),
     MenuEntry("/dead-letters", "Dead letters", Permission.READ_ALL, "dead_letters"),

@@ -14,6 +14,7 @@ from stepward.console.acts import alerts as alert_acts
 from stepward.console.acts import batches, bulk, task
 from stepward.console.acts import dead_letters as dead_letter_acts
 from stepward.console.acts import instances as instance_acts
+from stepward.console.acts import limits as limit_acts
 from stepward.console.acts import schedules as schedule_acts
 from stepward.console.form_tokens import FormGuard
 from stepward.console.live_updates import live
@@ -25,6 +26,7 @@ from stepward.console.pages import (
     dead_letters,
     errors,
     instances,
+    limits,
     now,
     schedules,
     settings,
@@ -50,6 +52,7 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             task_list.find_page,
             task_pages.task_page,
             agents.agents_page,
+            limits.limits_page,
             alerts.alerts_page,
             schedules.schedules_page,
             dead_letters.dead_letters_page,
@@ -65,6 +68,7 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             bulk.bulk_act,
             task.task_act,
             agent_acts.agent_act,
+            limit_acts.limit_act,
             alert_acts.alert_act,
             alert_acts.silence_act,
             instance_acts.drain_act,

@@ -7,9 +7,9 @@ from litestar.response import Redirect
 
 from stepward.client import Client
 from stepward.console.acts.form import STALE, SentForm, back_to, sent_form
+from stepward.console.acts.limits import set_limit
 from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.console.pages.agents import agent_version
-from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.http.problems import HttpRefusal
@@ -37,11 +37,7 @@ async def agent_act(request: PageRequest, client: RequestClient, console: Shared
 async def _agent_act(client: Client, name: str, verb: str, form: SentForm) -> bool:
     """Carries out the act; False where there is nothing to do any more. Raises InvalidArguments for no number."""
     if verb == "set_limit":
-        concurrency = form.number("concurrency") if form.text("concurrency").strip() else None
-        rate = form.text("rate").strip() or None
-        if concurrency is None and rate is None:
-            raise InvalidArguments("limit: expected a number of calls at once or a rate, found neither; fill in one")
-        await client.set_limit(agent_limit(name), concurrency, rate, note=form.optional("note"))
+        await set_limit(client, agent_limit(name), form)
         return True
     if verb == "reset_limit":
         return await client.reset_limit(agent_limit(name))
