@@ -113,7 +113,12 @@ def survive_a_death(host: Host, killed: Process, other: str, application: str = 
     done_well(host.ask("agents", "resume", "payments", file=operator))
     ended = host.ask("submit", "shop:app", "fulfil", '"order-4"', "--id", "order-4", "--wait", file=application)
     assert ended.stdout == '"paid for order-4"\n', ended.stderr
-    shown = [line for line in host.ask("instances", file=operator).stdout.splitlines() if f" {killed.pid} " in line]
+    shown = [""]
+    for _ in looks():
+        listed = host.ask("instances", file=operator).stdout.splitlines()
+        shown = [line for line in listed if f" {killed.pid} " in line]
+        if "dead" in shown[0]:
+            break
     assert "dead" in shown[0], shown
 
 

@@ -84,7 +84,7 @@ PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
         "leadership": "su",
         "alert": "siud",
         "alert_receipt": "siud",
-        "alert_sink": "sid",
+        "alert_sink": "id",
         "alert_silence": "s",
         "audit": "siud",
         "batch": "su",
