@@ -127,6 +127,19 @@ async def test_a_result_by_hand_is_recorded_as_it_was_proposed(
     assert await client.task("order-1").result(timeout=30) == "by hand"
 
 
+async def test_a_resubmit_that_undoes_steps_first_is_carried_out_as_it_was_proposed(
+    remote: httpx.AsyncClient, client: Client, people: tuple[dict[str, str], dict[str, str]]
+) -> None:
+    ada, bob = people
+    await client.submit(order, "bad", id="order-1")
+    await in_state(remote_as(remote, ada), "order-1", "error")
+    body = {"step": "pay.charge/1", "input": ["good"], "later": "undo"}
+    proposal = await proposed(remote, ada, "resubmit", json=body)
+    assert (await client.task("order-1").status()).state is TaskState.ERROR
+    assert (await remote.post(f"{TASK}/proposals/{proposal}/confirm", headers=bob)).status_code == 202
+    assert await client.task("order-1").result(timeout=30) == "charged good"
+
+
 async def test_what_the_state_forbids_is_not_even_proposed(
     remote: httpx.AsyncClient, client: Client, done: None, people: tuple[dict[str, str], dict[str, str]]
 ) -> None:
@@ -147,11 +160,16 @@ async def test_acts_that_take_nothing_back_need_no_second_person(
     await in_state(remote_as(remote, ada), "order-1", "suspended")
 
 
+@pytest.mark.parametrize("act", [{"verb": "undo"}, {"verb": "resubmit", "later": "undo"}])
 async def test_guarded_acts_in_bulk_are_refused(
-    remote: httpx.AsyncClient, client: Client, done: None, people: tuple[dict[str, str], dict[str, str]]
+    remote: httpx.AsyncClient,
+    client: Client,
+    done: None,
+    people: tuple[dict[str, str], dict[str, str]],
+    act: dict[str, str],
 ) -> None:
     ada, _ = people
-    act = {"verb": "undo", "where": "state = 'processed'"}
+    act = act | {"where": "state = 'processed'"}
     preview = (await remote.post("/api/v1/batches/preview", headers=ada, json=act)).json()["preview"]
     refused = await remote.post("/api/v1/batches", headers=ada, json=act | {"preview": preview, "confirm": 1})
     assert refused.status_code == 403 and "two-person rule" in refused.json()["detail"]

@@ -10,8 +10,9 @@ from stepward import durations
 from stepward.client.session import ClientSession
 from stepward.client.submitting import validation
 from stepward.durations import Duration
+from stepward.error_messages import nearest
 from stepward.errors import Refused, SinkNotFound
-from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import SEVERITIES, AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.store.contract import Store
 from stepward.store.contract.parts.alerts import MOST_SILENCES
@@ -88,7 +89,7 @@ class AlertSinks:
         if at - now > MOST_SILENT_SECONDS:
             raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
         found = AlertSilence(
-            kind=_kind(kind), workflow=validation.wanted_workflow(workflow), until=at, note=validation.note(note)
+            kind=_raised_kind(kind), workflow=validation.wanted_workflow(workflow), until=at, note=validation.note(note)
         )
         if not await operators.silence(found, self._session.actor):
             raise Refused(f"silence: expected fewer than {MOST_SILENCES}, found as many; end some first")
@@ -98,6 +99,14 @@ class AlertSinks:
         """End a silence: the sinks get what is still open; False if there is none."""
         workflow = validation.wanted_workflow(workflow)
         return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
+
+
+def _raised_kind(kind: str) -> str:
+    """A kind of alerts that is raised: no other can be meant by a silence."""
+    if _kind(kind) not in SEVERITIES:
+        meant = nearest(kind, SEVERITIES) or "docs/operations.md lists them"
+        raise Refused(f"kind: expected one of an alert that is raised, found {kind!r}; {meant}")
+    return kind
 
 
 def _kind(kind: str) -> str:

@@ -102,6 +102,8 @@ async def test_only_an_agent_that_was_served_is_suspended(world: World, service:
     client = await world.start([orders(service)], [service.agent])
     with pytest.raises(AgentNotFound, match=r"expected one that was ever served \(svc\), found none such"):
         await client.suspend_agent("scv")
+    with pytest.raises(AgentNotFound, match=r"Agent '5': expected one that was ever served"):
+        await client.suspend_agent(5)  # type: ignore[arg-type]
     assert await client.suspend_agent("svc")
     assert not await client.suspend_agent("svc")
     assert await client.resume_agent("svc")

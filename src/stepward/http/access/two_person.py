@@ -24,7 +24,7 @@ from stepward.payload import readable
 from stepward.store.contract import Directive, Doubt, Later
 
 GUARDED = frozenset({"undo", "cancel", "mark_done", "delete"})
-"""Verbs that need a second person; in bulk they are refused while the rule is on."""
+"""Verbs that always need a second person; in bulk they are refused while the rule is on."""
 PROPOSE = "propose"
 OPEN_SECONDS = 3600.0
 """Seconds for which a proposal may be confirmed."""
@@ -38,11 +38,15 @@ class ProposedDirective(Struct, frozen=True, kw_only=True):
 
     verb: str
     step: str | None = None
+    input: str | None = None
+    """JSON."""
+    failed_children: bool = False
     result: str | None = None
     """JSON."""
     doubt: Doubt | None = None
     later: Later | None = None
     deadline: float | None = None
+    priority: int | None = None
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -79,7 +83,7 @@ class TwoPersonRule:
     async def check(self, task: Task, directive: Directive) -> None:
         """Raises ActProposed for a guarded directive, which is proposed; TaskChanged, IllegalTransition where it would
         not be carried out now."""
-        if directive.verb not in GUARDED:
+        if not needs_second_person(directive.verb, directive.doubt, directive.later):
             return
         version = await self._version(task)
         if directive.expected and version not in directive.expected:
@@ -123,14 +127,22 @@ class TwoPersonRule:
         return task_version(task, tally.steps, tally.done)
 
 
+def needs_second_person(verb: str, doubt: Doubt | None, later: Later | None) -> bool:
+    """Whether the act is guarded: by its verb, or because it undoes steps before it repeats one."""
+    return verb in GUARDED or doubt is Doubt.UNDO or later is Later.UNDO
+
+
 def _proposed(directive: Directive) -> ProposedDirective:
     return ProposedDirective(
         verb=directive.verb,
         step=directive.step,
+        input=None if directive.input is None else directive.input.decode(),
+        failed_children=directive.failed_children,
         result=None if directive.result is None else directive.result.decode(),
         doubt=directive.doubt,
         later=directive.later,
         deadline=directive.deadline,
+        priority=directive.priority,
     )
 
 
@@ -139,10 +151,13 @@ def _directive(proposed: ProposedDirective, actor: str) -> Directive:
         verb=proposed.verb,
         actor=actor,
         step=proposed.step,
+        input=None if proposed.input is None else proposed.input.encode(),
+        failed_children=proposed.failed_children,
         result=None if proposed.result is None else proposed.result.encode(),
         doubt=proposed.doubt,
         later=proposed.later,
         deadline=proposed.deadline,
+        priority=proposed.priority,
     )
 
 

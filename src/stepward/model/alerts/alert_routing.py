@@ -16,19 +16,47 @@ TEST_KIND = "sink_test"
 """An alert that an operator sends to one sink, to see whether it arrives."""
 SEVERITIES: Mapping[str, Severity] = {
     TEST_KIND: Severity.INFO,
-    "mixed_code": Severity.WARNING,
-    **dict.fromkeys(("task_late", "queue_old", "lease_late", "standby_behind", "schedule_late"), Severity.WARNING),
-    "refused_completions": Severity.WARNING,
-    "undo_failed": Severity.CRITICAL,
-    "late_effect": Severity.CRITICAL,
-    "late_effect_after_undo": Severity.CRITICAL,
-    "standby_missing": Severity.CRITICAL,
+    **dict.fromkeys(
+        (
+            "lease_late",
+            "mixed_code",
+            "queue_old",
+            "refused_completions",
+            "schedule_late",
+            "standby_behind",
+            "task_late",
+        ),
+        Severity.WARNING,
+    ),
+    **dict.fromkeys(
+        (
+            "archive",
+            "change_refused",
+            "dead_letter",
+            "disk_low",
+            "foreign_store",
+            "in_doubt",
+            "internal",
+            "key_missing",
+            "non_deterministic",
+            "old_wire",
+            "queue_refused",
+            "queue_unserved",
+            "task_error",
+            "unproven_message",
+            "unreadable_inbox",
+            "unreadable_reply",
+            "unserved",
+        ),
+        Severity.ERROR,
+    ),
+    **dict.fromkeys(("late_effect", "late_effect_after_undo", "standby_missing", "undo_failed"), Severity.CRITICAL),
 }
-"""By kind of alert; every other kind is an error."""
+"""By kind of alert, each that this version raises."""
 
 
 def severity_of(kind: str) -> Severity:
-    """How urgent alerts of that kind are."""
+    """How urgent alerts of that kind are; one that another version raised is an error."""
     return SEVERITIES.get(kind, Severity.ERROR)
 
 

@@ -14,7 +14,7 @@ from stepward.errors import BatchNotFound
 from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
-from stepward.http.access.two_person import GUARDED
+from stepward.http.access.two_person import needs_second_person
 from stepward.http.problems import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchVerb
 
@@ -41,11 +41,12 @@ class ScopedBatches:
         self, verb: BatchVerb, where: str, said: Mapping[str, Any], *, token: str, rate: float, reason: str | None
     ) -> Batch:
         """Start what a preview of just this act was looked at. Raises Refused."""
-        if self._needs_two_persons and verb in GUARDED:
+        order = self._order(verb, where, said)
+        chosen = order.parameters
+        if self._needs_two_persons and needs_second_person(verb, chosen.doubt, chosen.later):
             raise HttpRefusal(
                 403, f"{verb} in bulk: expected the two-person rule to be off, found it on; act one by one"
             )
-        order = self._order(verb, where, said)
         return self._shown(await start_order(self._session, order, token, rate=rate, reason=reason))
 
     async def recent(self, limit: int) -> list[Batch]:
