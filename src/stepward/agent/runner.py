@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from stepward.agent.bounded_close import close_agent
 from stepward.agent.calls import Calls
 from stepward.agent.declaration import Agent
 from stepward.agent.protection.circuit_breaker import BreakerState
@@ -14,21 +15,17 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.agents import AgentHealth, AgentStanding
-from stepward.model.application_calls import contained, failure_of
 from stepward.model.failures import FailureConverter
 from stepward.model.limits.rate import RateLimit
 from stepward.model.messages.completion_tokens import Sign
 from stepward.model.messages.requests import request_queue
 from stepward.payload import PAYLOAD_BYTES
-from stepward.runtime.cancelling import end_tasks
 from stepward.transport.contract import Delivery, Transport
 
 REQUEST_LEASE = 10.0
 PAUSE = 1.0
 LEASE_LOOK = 0.05
 """Seconds between looks whether the instance's own lease was renewed."""
-CLOSE_SECONDS = 3.0
-"""How long an Agent may take to let go of what its operations share."""
 PROBE_LOOK = 1.0
 """Seconds between looks whether the request that is to find out about the service has begun."""
 
@@ -168,34 +165,11 @@ class AgentRunner:
             await asyncio.wait([self._taker])
         await self._returning.finished()
         await self._calls.drain(grace)
-        await self._close()
+        await close_agent(self.agent, self._observers)
 
     def revoke(self, task: str, run: int, key: str) -> None:
         """Stop working on that step, which was given up, and reply when nothing of it runs."""
         self._calls.revoke(task, run, key)
-
-    async def _close(self) -> None:
-        """What an application wrote must not keep everything else from ending in good order."""
-        try:
-            await self._closed()
-        except BaseException as error:
-            failure = failure_of(error)
-            self._observers.emit("agent.close_failed", agent=self.agent.name, error=repr(failure))
-
-    async def _closed(self) -> None:
-        closing = asyncio.ensure_future(self._contained_close())
-        try:
-            await asyncio.wait([closing], timeout=CLOSE_SECONDS)
-            is_late = not closing.done()
-        finally:
-            await end_tasks([closing], 0)
-        if is_late:
-            raise TimeoutError(f"expected it to close within {CLOSE_SECONDS:g} s, found it still at work")
-        closing.result()
-
-    async def _contained_close(self) -> None:
-        with contained:
-            await self.agent.close()
 
     async def _take(self) -> None:
         while True:

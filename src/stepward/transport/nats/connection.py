@@ -21,7 +21,7 @@ from stepward.transport.broker.tls import handshake_error
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.denied_permissions import DeniedPermissions
 from stepward.transport.nats.encrypted_client import EncryptedClient
-from stepward.transport.nats.login import login_of
+from stepward.transport.nats.login import inbox_prefix, login_of
 from stepward.transport.nats.refusals import advice, refusal
 
 CONNECT_SECONDS = 2
@@ -180,8 +180,7 @@ class NatsConnection:
                 [server],
                 **login,
                 name=f"stepward {self._names.app}",
-                # An inbox per login, so that the server can restrict a user to one application.
-                inbox_prefix=self._inbox,
+                inbox_prefix=inbox_prefix(self._names.inbox, self.address),
                 error_cb=self._err,
                 closed_cb=partial(self._closed, client),
                 # Some refusals close a client for good: each connection has its own.
@@ -195,13 +194,8 @@ class NatsConnection:
         check_version(client.connected_server_version)
         await self._opened(client)
 
-    @property
-    def _inbox(self) -> str:
-        """The inbox prefix: one per login, so that no login needs to read another's answers."""
-        return ".".join(filter(None, (self._names.inbox, self.address.user)))
-
     async def _err(self, error: Exception) -> None:
-        if not self._denied.note(error, self._inbox):
+        if not self._denied.note(error, inbox_prefix(self._names.inbox, self.address)):
             self._erred = error
 
     async def _closed(self, client: Client) -> None:

@@ -26,6 +26,11 @@ def login_of(address: NatsAddress) -> dict[str, Any]:
     return given
 
 
+def inbox_prefix(application: str, address: NatsAddress) -> str:
+    """Where the server's answers go: a prefix per login, so that no user needs to read what another is answered."""
+    return ".".join(filter(None, (application, address.user)))
+
+
 def _check_nkeys() -> None:
     if find_spec("nkeys") is None:
         raise SettingsError("transport: expected nkeys for NKeys, found it missing; install stepward[nkeys]")
