@@ -158,7 +158,13 @@ async def test_a_kind_of_alerts_is_silenced_until_a_time(local: httpx.AsyncClien
         "local",
         "we know",
     )
-    for wrong in ({"until": "soon"}, {"until": "40d"}, {"until": "2000-01-01T00:00:00Z"}, {"kind": "Nothing such"}, {"kind": "task_eror"}):
+    for wrong in (
+        {"until": "soon"},
+        {"until": "40d"},
+        {"until": "2000-01-01T00:00:00Z"},
+        {"kind": "Nothing such"},
+        {"kind": "task_eror"},
+    ):
         assert (await local.post("/api/v1/alerts/silences", json=silence | wrong)).status_code == 422
     ended = {"kind": "task_error", "workflow": "order"}
     assert (await local.post("/api/v1/alerts/silences/end", json=ended)).status_code == 204
