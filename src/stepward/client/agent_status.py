@@ -90,7 +90,7 @@ def check_known(name: str, standings: Sequence[AgentStanding]) -> None:
     if name not in known:
         served = ", ".join(known) or "none"
         raise AgentNotFound(
-            f"Agent {str(name)[:100]!r}: expected one that was ever served ({served}), found none such; look at its name"
+            f"Agent {str(name)[:100]!r}: expected one that was ever served ({served}), found none such; correct it"
         )
 
 
