@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from benchmarks.measures import brokers, memory, one_process, postgres_costs, processes, queues
 from benchmarks.measures.browser_latency import clicking
+from benchmarks.measures.bursts.loop_holds import loop_holds
+from benchmarks.measures.bursts.supervisor_rates import supervisor_rates
 from benchmarks.measures.development import development
 from benchmarks.measures.draining import draining
 from benchmarks.measures.encryption import encryption
@@ -76,6 +78,8 @@ SQLITE = Catalogue(
         "encryption": encryption,
         "development": development,
         "limits per key": limits_per_key,
+        "loop holds": loop_holds,
+        "supervisor rates": supervisor_rates,
     },
     {
         ("throughput", "steps_per_s"): Target(15_000, at_most=False),
@@ -122,6 +126,8 @@ POSTGRESQL = Catalogue(
         "telling": queues.telling,
         "idle": one_process.idle,
         "growth": one_process.growth,
+        "loop holds": loop_holds,
+        "supervisor rates": supervisor_rates,
     },
     {
         ("throughput", "share_of_raw_limit"): Target(0.18, at_most=False),

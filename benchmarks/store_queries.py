@@ -13,7 +13,7 @@ import asyncpg
 from stepward.store.address import is_postgres, sqlite_path
 
 EVERY = 0.1
-TABLES = ("task", "step", "message")
+TABLES = ("task", "step", "message", "alert")
 
 Look = Callable[[str], Awaitable[tuple[Any, ...]]]
 

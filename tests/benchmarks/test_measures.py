@@ -6,6 +6,8 @@ import pytest
 
 from benchmarks.application import make_app
 from benchmarks.measures import brokers, one_process, processes, queues
+from benchmarks.measures.bursts.loop_holds import loop_holds
+from benchmarks.measures.bursts.supervisor_rates import supervisor_rates
 from benchmarks.measures.development import development
 from benchmarks.measures.draining import draining
 from benchmarks.measures.postgres_costs import costs
@@ -98,6 +100,17 @@ async def test_without_safeguards_nothing_is_proven_and_no_session_is_cleaned(po
 async def test_the_supervisor_decides_all_that_expired(place: Place) -> None:
     figures = await supervising(place, live=30, expired=10, passes=2)
     assert 0 < figures["idle_pass_ms"] <= figures["slowest_pass_ms"]
+
+
+@pytest.mark.faults
+async def test_the_longest_hold_of_the_loop_is_measured_for_each_burst(place: Place) -> None:
+    figures = await loop_holds(place, payloads=2, timers=5, births=20, cancelled=20, schedules=0)
+    assert all(figure > 0 for figure in figures.values())
+
+
+async def test_a_running_supervisor_works_off_each_pile(place: Place) -> None:
+    figures = await supervisor_rates(place, deadlines=5, alerts=5, freed=5)
+    assert all(figure > 0 for figure in figures.values())
 
 
 @pytest.mark.faults

@@ -1,0 +1,1 @@
+"""Bursts of work, and how long they hold a process up."""
