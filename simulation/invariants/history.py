@@ -31,6 +31,7 @@ from simulation.invariants.watched_rows import (
     TaskRow,
     UpdateEntry,
 )
+from stepward.store.sqlite.engine.connection import PART
 
 
 class Change(NamedTuple):
@@ -51,6 +52,8 @@ class Act(NamedTuple):
 
 
 OUTSIDE = Act("world", None)
+WRITERS_PART = PART.removeprefix("savepoint ")
+"""The savepoint of one verb in a transaction that several share."""
 VERB: ContextVar[Act] = ContextVar("stepward_simulated_verb", default=OUTSIDE)
 
 
@@ -156,6 +159,8 @@ class CommitWatch:
     def __init__(self, connection: apsw.Connection, committed: OnCommitted) -> None:
         self._committed = committed
         self._entries: list[Change] = []
+        self._shared: list[tuple[list[Change], Act]] = []
+        """The changes of each verb that has ended in a transaction that several share."""
         self._marks: list[tuple[str, int]] = []
         """The savepoints that are open, each with the changes that stood before it."""
         connection.create_scalar_function("simulated_note", self._note)
@@ -173,13 +178,16 @@ class CommitWatch:
             self._entries.append(Change(table, before, after))
 
     def _commit(self) -> bool:
-        entries, self._entries = self._entries, []
+        shared, self._shared = [*self._shared, (self._entries, VERB.get())], []
+        self._entries = []
         self._marks.clear()
-        if entries:
-            self._committed(entries, VERB.get())
+        for entries, act in shared:
+            if entries:
+                self._committed(entries, act)
         return False
 
     def _forget(self) -> None:
+        self._shared.clear()
         self._entries.clear()
         self._marks.clear()
 
@@ -196,5 +204,8 @@ class CommitWatch:
             self._marks.pop()
         if verb == "release":
             self._marks.pop()
+            if name == WRITERS_PART:
+                self._shared.append((self._entries, VERB.get()))
+                self._entries = []
         else:
             del self._entries[self._marks[-1][1] :]

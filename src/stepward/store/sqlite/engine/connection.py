@@ -20,6 +20,9 @@ BEGIN_READ = "begin -- to read"
 BEGIN_WRITE = "begin immediate -- to write"
 COMMIT = "commit -- ours"
 ROLLBACK = "rollback -- ours"
+PART = "savepoint stepward_writer"
+PART_BACK = "rollback to stepward_writer"
+PART_DONE = "release stepward_writer"
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 2_000
 JOURNAL_BYTES = 64 * 1024 * 1024
@@ -120,6 +123,19 @@ class Connection:
             raise
         check()
         self._once(f"release {name}")
+
+    @contextmanager
+    def writers_part(self) -> Iterator[None]:
+        """The part of one writer in a transaction that several share, under a name that is compiled once."""
+        self._control(PART)
+        try:
+            yield
+        except BaseException:
+            if self.raw.in_transaction:
+                self._control(PART_BACK)
+                self._control(PART_DONE)
+            raise
+        self._control(PART_DONE)
 
     def keep_transactions_ours(self) -> None:
         """From now on refuse (apsw.AuthError) statements of others that begin or end a transaction."""

@@ -12,20 +12,14 @@ import apsw
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
 from stepward.store.sealing.row_codec import RowCodec
+from stepward.store.sqlite.engine.busy_wait import TURN_WAITS, BusyWait
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection, is_memory
 from stepward.store.sqlite.engine.error_translation import BUSY, DATA, translated
 from stepward.store.sqlite.engine.reader import BesideReader
-from stepward.store.sqlite.engine.writer_queue import writer_lock
+from stepward.store.sqlite.engine.writer_queue import Work, WriterQueue, writer_lock
 from stepward.store.sqlite.schema.migration import check_owner, use_log
 from stepward.store.store_errors import closed, commit_unknown, refused
 from stepward.store.verbs.connection import P, T
-
-FIRST_PAUSE = 0.0004
-TURN_WAITS = 6
-"""How many times as long as for a lock of another process a writer waits for its turn in this one: those before it are
-known to be alive, and take turns."""
-LONGEST_PAUSE = 0.002
-"""Seconds between tries while another process writes: its transactions may follow one another closely."""
 
 
 class Database:
@@ -50,6 +44,8 @@ class Database:
         self._reader: BesideReader | None = None
         self._turn: asyncio.Lock | None = None
         """The lock of writers to this file on this event loop."""
+        self._writers: WriterQueue | None = None
+        self._busy = BusyWait(path, environment, busy_seconds, self._latest_version)
         self._version = 0
 
     @property
@@ -61,6 +57,7 @@ class Database:
         """Connect to a file that is there; refuses what is no database or another program's."""
         self.close()
         self._turn = writer_lock(self.path)
+        self._writers = WriterQueue(self._turn, self, self._busy, now=self.environment.clock.boot)
         self.connection = await self._retried(self._connect)
         self._version = self.connection.version()
 
@@ -71,7 +68,7 @@ class Database:
 
     async def single(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that writes with one statement, which commits by itself."""
-        return await self._in_turn(lambda: work(self._open(), *args, **kwargs))
+        return await self._queue().write(lambda c: work(c, *args, **kwargs), is_single=True)
 
     async def snapshot(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with several statements, all of which see the same state."""
@@ -88,13 +85,13 @@ class Database:
         try:
             return await self._reader.run(lambda connection: work(connection, *args, **kwargs))
         except BUSY:
-            raise self._too_busy(self._busy_seconds) from None
+            raise self._busy.too_busy() from None
         except apsw.Error as error:
             raise translated(error, self.path) from error
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run work in one transaction that commits when it returns; it may run again while others write."""
-        return await self._in_turn(lambda: self._written(lambda c: work(c, *args, **kwargs)))
+        """Run work in one transaction that commits when it returns, with that of others who wait; it may run again."""
+        return await self._queue().write(lambda c: work(c, *args, **kwargs))
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, is_within: bool = False) -> AsyncIterator[Connection]:
@@ -103,27 +100,15 @@ class Database:
         One that another of this object is open around, which may wait for it, does not wait for ever.
         """
         async with (
-            self._held(self._second_used, self._busy_seconds if is_within else None),
-            self._held(self._open_turn(), self._busy_seconds * (1 if is_within else TURN_WAITS)),
+            self._busy.held(self._second_used, 1 if is_within else None),
+            self._busy.held(self._open_turn(), 1 if is_within else TURN_WAITS),
         ):
-            connection = await self._retried(self._begin_second)
+            connection = await self._busy.write(lambda: self._tried(self._begin_second), self._busy.waited)
             try:
                 yield connection
                 await self._retried(lambda: self._commit(connection))
             finally:
                 connection.rollback()
-
-    @contextlib.asynccontextmanager
-    async def _held(self, lock: asyncio.Lock, seconds: float | None) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(seconds):
-                await lock.acquire()
-        except TimeoutError:
-            raise self._too_busy(seconds or self._busy_seconds) from None
-        try:
-            yield
-        finally:
-            lock.release()
 
     async def stirred(self, every: float) -> None:
         """Processes on a file send each other no word."""
@@ -147,35 +132,27 @@ class Database:
         for connection in (self._reader, self._second, self.connection):
             if connection is not None:
                 connection.close()
+        self._busy.forget()
         self._second = self.connection = self._reader = None
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Runs work that writes, after the writers that came before in this process; the event loop runs at least once.
+    def alone(self, work: Work[T], *, is_single: bool) -> T:
+        """Run work in a transaction of its own; ``is_single``: it is one statement, which commits by itself."""
+        return self._tried(lambda: work(self._open()) if is_single else self._written(work))
 
-        It runs without a wait in between, so that a cancellation never hides what was committed.
-        """
-        await asyncio.sleep(0)
-        turn = self._open_turn()
-        if not turn.locked():
-            with contextlib.suppress(*BUSY):
-                return self._tried(work)
-        async with self._held(turn, self._busy_seconds * TURN_WAITS):
-            return await self._retried(work)
+    def together(self, fill: Callable[[Connection], None]) -> None:
+        """Run the work of several writers in one transaction."""
+        self._tried(lambda: self._written(fill))
+
+    def part(self, connection: Connection, work: Work[T]) -> T:
+        """Run the work of one of them, in a savepoint."""
+        with connection.writers_part():
+            return self._tried(lambda: work(connection))
 
     async def _retried(self, work: Callable[[], T]) -> T:
         """Run work, again while other processes hold the lock."""
-        until: float | None = None
-        pause = FIRST_PAUSE
-        while True:
-            try:
-                return self._tried(work)
-            except BUSY:
-                now = self.environment.clock.boot()
-                until = now + self._busy_seconds if until is None else until
-                if now >= until:
-                    raise self._too_busy(self._busy_seconds) from None
-                await asyncio.sleep(self.environment.random.uniform(pause / 2, pause))
-                pause = min(2 * pause, LONGEST_PAUSE)
+        with contextlib.suppress(*BUSY):
+            return self._tried(work)
+        return await self._busy.run(lambda: self._tried(work))
 
     def _tried(self, work: Callable[[], T]) -> T:
         """Run work; what SQLite raises comes out in Stepward's words, but for BUSY."""
@@ -193,11 +170,17 @@ class Database:
             raise closed(self.path)
         return self._turn
 
-    def _too_busy(self, seconds: float) -> StoreUnavailable:
-        return StoreUnavailable(
-            f"store {self.path}: expected to write within {seconds:g} s, found another "
-            "transaction open all the while; try again, and keep transactions short"
-        )
+    def _queue(self) -> WriterQueue:
+        if self._writers is None:
+            raise closed(self.path)
+        return self._writers
+
+    def _latest_version(self) -> int:
+        """The number of the last commit of another connection; 0 while the file cannot be read."""
+        try:
+            return self._open().version()
+        except (apsw.Error, StoreUnavailable):
+            return 0
 
     def _viewed(self, work: Callable[[Connection], T]) -> T:
         connection = self._open()
