@@ -13,7 +13,7 @@ import msgspec
 from stepward.error_messages import nearest
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
 from stepward.payload.nesting import is_deeper, refuse_nested_sets
-from stepward.payload.parameters import hints_of, parameters_of, struct_of
+from stepward.payload.parameters import hints_of, parameters_of, struct_of, without_hooks
 from stepward.payload.pydantic_models import hoisted
 from stepward.payload.references import ELSEWHERE, shown_reference
 from stepward.payload.sealed import BEGINNING, UNOPENED, as_stored, shown_of, why_unopened
@@ -81,7 +81,8 @@ def check_size(data: bytes, what: str, *, limit: int = PAYLOAD_BYTES, advice: st
 
 def decode(data: bytes, what: str, kind: Any = Any) -> Any:
     """The value of JSON bytes as ``kind``; raises InvalidPayload naming ``what``."""
-    refuse_elsewhere(data, what)
+    if data.startswith(ELSEWHERE):
+        raise _elsewhere(what)
     try:
         return msgspec.json.decode(data, type=kind, dec_hook=decode_custom)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
@@ -99,12 +100,10 @@ def cause(error: Exception) -> str:
     return str(error)
 
 
-def refuse_elsewhere(data: bytes, what: str) -> None:
-    """Raise InvalidPayload for a reference: what it stands for was to be fetched."""
-    if data.startswith(ELSEWHERE):
-        raise InvalidPayload(
-            f"{what}: expected a value, found a reference to one outside the store; give this process large_payloads"
-        )
+def _elsewhere(what: str) -> InvalidPayload:
+    """The error for a reference: what it stands for was to be fetched."""
+    found = "a reference to one outside the store; give this process large_payloads"
+    return InvalidPayload(f"{what}: expected a value, found {found}")
 
 
 def _found(data: bytes, error: Exception) -> str:
@@ -171,7 +170,9 @@ class Signature:
         self._count = len(parameters)
         self._named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
         self._decoder = _decoder(struct_of(what, parameters, hints), what)
-        self._result = _decoder(hints.get("return", Any), what)
+        self.result_type = hints.get("return", Any)
+        """The declared return type."""
+        self._result = _decoder(without_hooks(self.result_type), what)
         self._has_secrets = any(holds_secrets(hint) for name, hint in hints.items() if name != "return")
 
     def pack(
@@ -210,12 +211,13 @@ class Signature:
 
     def result(self, data: bytes) -> Any:
         """A recorded result as the declared return type; raises InvalidPayload."""
-        refuse_elsewhere(data, self.result_of)
+        if data.startswith(ELSEWHERE):
+            raise _elsewhere(self.result_of)
         try:
             return self._result.decode(data)
         except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
             raise InvalidPayload(
-                f"result of {self.what}: expected {_name(self._result.type)}, found {_found(data, error)}"
+                f"result of {self.what}: expected {_name(self.result_type)}, found {_found(data, error)}"
             ) from None
 
     def check_returned(self, value: Any, data: bytes) -> None:
@@ -228,11 +230,6 @@ class Signature:
         """Raise InvalidPayload for a result that is not of the declared type."""
         if self._result.type is not Any:
             self.result(data)
-
-    @property
-    def result_type(self) -> Any:
-        """The declared return type."""
-        return self._result.type
 
     @property
     def parameters(self) -> Sequence[inspect.Parameter]:

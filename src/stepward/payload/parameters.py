@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from types import GenericAlias
 from typing import Any
 
 import msgspec
@@ -46,6 +47,16 @@ def hints_of(fn: Callable[..., Any], what: str) -> dict[str, Any]:
         raise DeclarationError(
             f"{what}: expected annotations that can be resolved where it is declared, found {error}"
         ) from None
+
+
+def without_hooks(kind: Any) -> Any:
+    """The type with ``Any`` for each ``object`` in it: msgspec asks a hook about each value that is an ``object``."""
+    if kind is object:
+        return Any
+    if isinstance(kind, GenericAlias):
+        origin: Any = kind.__origin__
+        return origin[tuple(without_hooks(each) for each in kind.__args__)]
+    return kind
 
 
 def _constant(value: object) -> Callable[[], object]:
