@@ -131,21 +131,22 @@ class Slots:
     def resize(self, capacity: int) -> None:
         """Hold at most so many calls from now on; those that are held stay."""
         self.capacity = capacity
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     def release(self, call: Call) -> None:
         """Give the slot of ``call`` back."""
         self._held.discard(call)
         if self._steps.get(call.step) is call:
             del self._steps[call.step]
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     def _wake(self) -> None:
-        if self._waiters:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def released(self) -> None:
         """Wait for the next slot to be given back."""

@@ -48,7 +48,7 @@ class Deadlines:
     def add(self, call: Call) -> None:
         """Watch ``call`` until ``forget``."""
         self._live += 1
-        self._push(call)
+        self._push(call, self.of(call))
 
     def forget(self) -> None:
         """A watched call ended (``call.ended``); its entry goes when due, or when too many have piled up."""
@@ -64,8 +64,7 @@ class Deadlines:
             self._timer = None
         self._fires_at = float("inf")
 
-    def _push(self, call: Call) -> None:
-        at = self.of(call)
+    def _push(self, call: Call, at: float) -> None:
         self._number += 1
         heappush(self._heap, (at, self._number, call))
         if at < self._fires_at:
@@ -84,10 +83,11 @@ class Deadlines:
             _, _, call = heappop(self._heap)
             if call.ended:
                 continue
-            if self.of(call) <= now:
+            deadline = self.of(call)
+            if deadline <= now:
                 self._passed(call)
             else:
-                self._push(call)
+                self._push(call, deadline)
         if self._heap and self._heap[0][0] < self._fires_at:
             self._arm(self._heap[0][0])
 
