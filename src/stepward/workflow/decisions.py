@@ -130,6 +130,14 @@ class DecisionLog:
         self._counts[name] = count
         return f"{name}/{count}"
 
+    def ask_for(self, name: str, key: str | None) -> tuple[int, str]:
+        """The number of a command that the workflow asks for now, and its key: the next of that name if it has none."""
+        self.asked += 1
+        if key is None:
+            count = self._counts[name] = self._counts.get(name, 0) + 1
+            key = f"{name}/{count}"
+        return self.asked, key
+
     def ask(self) -> int:
         """The number of a command that the workflow asks for now."""
         self.asked += 1

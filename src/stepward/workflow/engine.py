@@ -77,9 +77,16 @@ class Execution:
         """
         run = self._run
         future = run.pending.pop(key, None)
-        if future is not None:
-            self._deliver_step(key, future, output, error, at)
-            self._advance()
+        if future is None:
+            return
+        run.replaying = False
+        run.ledger.deliver(key)
+        run.loop.now = max(run.loop.now, at)
+        if error is None:
+            future.set_result(NULL if output is None else output)
+        else:
+            future.set_exception(step_failed(key, error))
+        self._advance()
 
     def signal(self, number: int, name: str, payload: bytes, at: float) -> None:
         """Queue a signal, the inbox row ``number``; one ``wait_for`` takes it."""
@@ -204,17 +211,6 @@ class Execution:
             future.set_exception(step_failed(step.key, step.error))
         else:
             future.set_result(step.output)
-
-    def _deliver_step(
-        self, key: str, future: asyncio.Future[bytes], output: bytes | None, error: bytes | None, at: float
-    ) -> None:
-        self._run.replaying = False
-        self._run.ledger.deliver(key)
-        self._pass_time(at)
-        if error is None:
-            future.set_result(NULL if output is None else output)
-        else:
-            future.set_exception(step_failed(key, error))
 
     def _deliver_timer(self, timer: Timer, at: float) -> None:
         run = self._run

@@ -103,9 +103,7 @@ class Run:
         if self.loop.halted:
             await self.stay(future)
         input = action.signature.pack(args, kwargs, limit=self.payload_limit)
-        if key is None:
-            key = self.ledger.next_key(action.name)
-        number = self.ledger.ask()
+        number, key = self.ledger.ask_for(action.name, key)
         step = None
         if self.replay is not None:
             step = self.recorded(number, action.kind, key, place) or self.replay.marked(key)
@@ -113,7 +111,11 @@ class Run:
             self.meet(step, future, input)
         elif not self.loop.halted:
             self.pending[key] = future
-            self._call(StepCall(key, number, action, input))
+            call = StepCall(key, number, action, input)
+            if self.replay is None or not self.replay.hold(call):
+                self.ledger.call(call)
+                if self.ledger.rows > self._max_steps:
+                    self.check_length()
         if action.kind in LOCAL:
             self.beside[key] = action
         try:
@@ -239,13 +241,6 @@ class Run:
                     "end the run with continue_as_new(…) and go on in a new one",
                 )
             )
-
-    def _call(self, call: StepCall) -> None:
-        if self.replay is not None and self.replay.hold(call):
-            return
-        self.ledger.call(call)
-        if self.ledger.rows > self._max_steps:
-            self.check_length()
 
     def _leave_replay(self, replay: RunReplay) -> None:
         """The replay agrees: what it asked for anew is asked for now."""
