@@ -122,8 +122,8 @@ class Turn:
                 self._incoming.answer(reply, committed_at, now)
         for uid in self._timers.due(now):
             self._incoming.strike(uid, now)
-        for uid, step_id, attempt in self._timers.unanswered(now):
-            self._incoming.watch(uid, step_id, attempt)
+        for active, step_id, attempt in self._timers.unanswered(now, self._active_tasks.tasks):
+            self._incoming.watch(active, step_id, attempt)
         for place in self._windows.ready():
             self._incoming.start(place, now)
         if self._intake.is_open:

@@ -64,11 +64,9 @@ class Window:
             elif self.capacity < self.share:
                 self.capacity += 1
 
-    def has_room(self, priority: int) -> bool:
-        """Whether there is room, and no step of at least that priority waits for it."""
-        if len(self.taken) >= self.capacity:
-            return False
-        highest = self.backlog.highest if self.backlog.lines else None
+    def comes_first(self, priority: int) -> bool:
+        """Whether no step of at least that priority waits for room."""
+        highest = self.backlog.highest
         return highest is None or highest < priority
 
 
@@ -108,7 +106,7 @@ class Windows:
     def take(self, step: Step, priority: int) -> bool:
         """Take a place in the window of the step's Agent if there is one for that priority."""
         window = self._window_of(step)
-        if not window.has_room(priority):
+        if len(window.taken) >= window.capacity or (window.backlog.lines and not window.comes_first(priority)):
             return False
         window.taken.add((step.task, step.run, step.key))
         return True

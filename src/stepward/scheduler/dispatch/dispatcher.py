@@ -70,9 +70,7 @@ class RequestFates:
 
     def left(self, requests: Sequence[Request]) -> None:
         """An attempt is shown to the Supervisor once its request is out, or too late to leave."""
-        now = self._now()
-        for request in requests:
-            self._timers.sent(now, request.task, (request.run, request.key), request.attempt)
+        self._timers.sent_all(self._now(), requests)
 
     def of(self, request: Request) -> Fate:
         """Whether the request may leave, waits for its task to be read anew, or is wanted no more."""

@@ -160,7 +160,7 @@ class ActiveTask:
             agent=action.agent,
             complete_seconds=action.complete_seconds,
             input=call.input,
-            has_undo=action.has_undo,
+            has_undo=action.undo_fn is not None,
             irreversible=action.irreversible,
         )
         step_id = (task.run, call.key)

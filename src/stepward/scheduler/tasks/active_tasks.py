@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from stepward.model.messages.requests import Reply
+from stepward.model.messages.requests import Reply, Request
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
@@ -175,6 +175,11 @@ class TaskTimers:
         """A request has left; it is due to be watched a second later."""
         self._sent.append((now + WATCH_AFTER, task, step, attempt))
 
+    def sent_all(self, now: float, requests: Iterable[Request]) -> None:
+        """These requests have left."""
+        due = now + WATCH_AFTER
+        self._sent.extend((due, each.task, (each.run, each.key), each.attempt) for each in requests)
+
     def due(self, now: float) -> Iterator[str]:
         """Tasks to look at now."""
         while self._due and self._due[0][0] <= now:
@@ -183,10 +188,16 @@ class TaskTimers:
                 del self._instants[task]
                 yield task
 
-    def unanswered(self, now: float) -> Iterator[tuple[str, StepId, int]]:
-        """Requests that left a second ago; the caller knows which were answered."""
-        while self._sent and self._sent[0][0] <= now:
-            yield self._sent.popleft()[1:]
+    def unanswered(self, now: float, tasks: Mapping[str, ActiveTask]) -> list[tuple[ActiveTask, StepId, int]]:
+        """Steps of these tasks whose requests left a second ago, and that have no outcome."""
+        found: list[tuple[ActiveTask, StepId, int]] = []
+        sent = self._sent
+        while sent and sent[0][0] <= now:
+            _, uid, step_id, attempt = sent.popleft()
+            active = tasks.get(uid)
+            if active is not None and step_id in active.open:
+                found.append((active, step_id, attempt))
+        return found
 
     def next(self) -> float | None:
         """The next instant at which something is due."""

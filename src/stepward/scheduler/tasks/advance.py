@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import astuple
@@ -173,8 +174,7 @@ class Advance:
             self._deliver(active, decisions, now)
         if decisions.recorded or decisions.answers:
             self._record(active, decisions, now)
-        for call in decisions.calls:
-            self._call(active, call, now)
+        self._begin_all(active, decisions.calls, now)
         if decisions.abandoned and not isinstance(end, Failed):
             for key in decisions.abandoned:
                 self._abandon(active, key, now)
@@ -216,12 +216,12 @@ class Advance:
             change.write(written, now)
         change.answer(decisions.answers, now)
 
-    def _call(self, active: ActiveTask, call: StepCall, now: float) -> None:
-        change = active.change or active.changed()
-        if active.overflow or len(change.inserts) >= NEW_STEPS_PER_COMMIT:
-            active.overflow[call.key] = call
-        else:
-            self._begin(active, call, now)
+    def _begin_all(self, active: ActiveTask, calls: Sequence[StepCall], now: float) -> None:
+        for call in calls:
+            if active.overflow or len((active.change or active.changed()).inserts) >= NEW_STEPS_PER_COMMIT:
+                active.overflow[call.key] = call
+            else:
+                self._begin(active, call, now)
 
     def _begin(self, active: ActiveTask, call: StepCall, now: float) -> None:
         step = active.begin(call)

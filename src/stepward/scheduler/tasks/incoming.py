@@ -73,11 +73,14 @@ class Incoming:
             self._gave_up(active, step, reply, now)
         elif reply.outcome is Outcome.DEFERRED:
             self._deferred(active, step, now)
-        elif recorded_at is None:
-            self._resolve(active, step, reply, now)
         elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
-            # The records decide which undo follows from it.
-            active.enter(Phase.RELOADING)
+            if recorded_at is None:
+                self._undo.resolve(active, step, reply, now)
+            else:
+                # The records decide which undo follows from it.
+                active.enter(Phase.RELOADING)
+        elif recorded_at is None:
+            self._forward.resolve(active, step, reply, now)
         else:
             self._forward.deliver_recorded(active, step, reply, recorded_at, now)
 
@@ -91,11 +94,10 @@ class Incoming:
             except BaseException as error:
                 self._ends.internal(active, error, now)
 
-    def watch(self, uid: str, step_id: StepId, attempt: int) -> None:
+    def watch(self, active: ActiveTask, step_id: StepId, attempt: int) -> None:
         """Show a request that is not answered yet to the Supervisor."""
-        active = self._active_tasks.tasks.get(uid)
-        if active is not None and not active.leaving and active.watch(step_id, attempt):
-            self._active_tasks.touched[uid] = active
+        if not active.leaving and active.watch(step_id, attempt):
+            self._active_tasks.touched[active.task.uid] = active
 
     def start(self, place: BacklogKey, now: float) -> None:
         """Start a waiting step, as there is room for it now."""
@@ -136,13 +138,6 @@ class Incoming:
         settled = self._failed(active, step, reply, now) if reply.outcome in NEGATIVE else reply
         if not is_unreadable(settled):
             self._undo.resolve(active, step, settled, now)
-
-    def _resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
-        """An outcome, whichever way the task goes."""
-        if active.phase in BY_RECORD or step.kind is StepKind.UNDO:
-            self._undo.resolve(active, step, reply, now)
-        else:
-            self._forward.resolve(active, step, reply, now)
 
     def _gave_up(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
         """The Agent got nowhere: the attempt is the Supervisor's to judge at once."""

@@ -15,6 +15,7 @@ from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.store.contract import Change
+from stepward.workflow.engine import Execution
 
 
 class Closing:
@@ -118,31 +119,34 @@ class Closing:
             if active.leaving:
                 return
         if execution is None or active.phase in BY_RECORD:
-            self._active_tasks.waiting.leave(active)
-            until = self._undo.settle(active, now)
-            self._active_tasks.count_undoing(active)
-            if active.phase is Phase.CLEANING and _stays(active):
-                # A row that says it waits would be left by a drain until something comes, and nothing does.
-                self._face_at_work(active, now)
-            # An instant that is past is no matter of time any more, but of room.
-            if until is not None and until > now:
-                self._timers.at(until, active.task.uid)
+            self._close_by_record(active, now)
             return
         timer = execution.next_timer
         if timer is not None:
             self._timers.at(timer, active.task.uid)
-        if _stays(active):
-            self._face(active, now)
+        if active.change is not None and active.change.move is not None:
+            return
+        if active.all_wait():
+            self._face_waiting(active, execution, now)
+            return
+        if active.waiting_since is not None:
+            self._active_tasks.waiting.leave(active)
+        self._face_at_work(active, now)
 
-    def _face(self, active: ActiveTask, now: float) -> None:
-        task, execution = active.task, active.execution
-        if execution is None:
-            return
-        if not active.all_wait():
-            if active.waiting_since is not None:
-                self._active_tasks.waiting.leave(active)
+    def _close_by_record(self, active: ActiveTask, now: float) -> None:
+        self._active_tasks.waiting.leave(active)
+        until = self._undo.settle(active, now)
+        self._active_tasks.count_undoing(active)
+        is_moved = active.leaving or (active.change is not None and active.change.move is not None)
+        if active.phase is Phase.CLEANING and not is_moved:
+            # A row that says it waits would be left by a drain until something comes, and nothing does.
             self._face_at_work(active, now)
-            return
+        # An instant that is past is no matter of time any more, but of room.
+        if until is not None and until > now:
+            self._timers.at(until, active.task.uid)
+
+    def _face_waiting(self, active: ActiveTask, execution: Execution, now: float) -> None:
+        task = active.task
         waits_for, until = execution.waits_for, active.wakes_at
         self._active_tasks.waiting.enter(active, now)
         if active.waits_anew(waits_for, until):
@@ -157,11 +161,6 @@ class Closing:
         waited = task.state is TaskState.WAITING or task.waits_for is not None
         if waited or active.mended or (task.recovery_count and active.made_progress):
             active.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=active.held_until(now))
-
-
-def _stays(active: ActiveTask) -> bool:
-    """Whether this turn's change moves the task nowhere yet."""
-    return not active.leaving and (active.change is None or active.change.move is None)
 
 
 def _bound(active: ActiveTask, now: float) -> None:
