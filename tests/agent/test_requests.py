@@ -14,12 +14,27 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
 from stepward.model.current_step import current_step
 from stepward.model.messages.requests import Outcome, request_queue
-from stepward.transport.contract import Delivery, Revoked
+from stepward.transport.contract import AgentMessage, Delivery, Revoked
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
+from tests.agent.world import REPLIES
 from tests.virtual import START, settle
 
 QUEUE = request_queue("payments")
+
+
+class SlowReplies(MemoryTransport):
+    """Publishes nothing to the first Scheduler before ``go_on``."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__(now)
+        self.publishing, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
+        if queue == REPLIES:
+            self.publishing.set()
+            await self.go_on.wait()
+        await super().publish(queue, messages)
 
 
 class Slow:
@@ -110,6 +125,26 @@ async def test_a_double_of_a_running_request_is_not_run(start: Start) -> None:
     assert slow.started == [1]
     assert await world.is_silent(100)
     assert await world.is_silent(100, QUEUE)
+
+
+async def test_a_request_that_comes_again_while_its_reply_is_published_is_answered_again(start: Start) -> None:
+    agent = Agent("payments")
+    transport = SlowReplies(asyncio.get_running_loop().time)
+
+    @agent.operation()
+    async def charge() -> str:
+        return "charged"
+
+    world = start(agent, transport=transport)
+    await world.ask("payments.charge")
+    await transport.publishing.wait()
+    await world.ask("payments.charge", reply_to="replies.scheduler-2")
+    await settle()
+    transport.go_on.set()
+    for queue in (REPLIES, "replies.scheduler-2"):
+        assert [reply.output for reply in await world.replies(queue=queue)] == [b'"charged"']
+    await settle()
+    assert world.runner.in_flight == 0
 
 
 async def test_a_newer_attempt_takes_the_place_of_an_older(start: Start) -> None:

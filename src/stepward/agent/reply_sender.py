@@ -91,15 +91,20 @@ class ReplySender:
         return [answer for unsent in await asyncio.gather(*sending) for answer in unsent]
 
     async def _send(self, queue: str, group: Sequence[CallReply], settled: list[Delivery]) -> list[CallReply]:
+        answered = [call.delivery for call, _ in group]
         try:
             await self._transport.publish(queue, _progress(group))
         except TransportError as error:
             self._observers.emit("agent.transport_failed", queue=queue, verb="publish", error=str(error))
             return self._still_wanted(group)
         self._environment.failpoint("agent.reply.after")
-        for call, _ in group:
+        for (call, reply), delivery in zip(group, answered, strict=True):
+            if call.delivery is not delivery:
+                # The request came again during the publication: its reply is sent again, to the queue that it names.
+                self._answers.append((call, reply))
+                continue
             if not call.dropped:
-                settled.append(call.delivery)
+                settled.append(delivery)
             self._release(call)
         return []
 
