@@ -126,7 +126,7 @@ ACTS = (
         action="receive",
         route="told",
         messages=("Revocation",),
-        text="Stop working on that step, and send no reply: its result is no longer needed.",
+        text="Stop working on that step, and reply `gave_up` once nothing of it runs: its result is no longer needed.",
     ),
     RouteAct(
         key="announce",
