@@ -36,6 +36,7 @@ RUNNING = {
     "mcp",
     "check",
     "replay",
+    "contract-kit",
     "migrate",
     "version",
 }

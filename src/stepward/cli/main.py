@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import click
 
 from stepward.cli.commands.console import console
+from stepward.cli.commands.contract_kit import contract_kit
 from stepward.cli.commands.init import init
 from stepward.cli.commands.mcp import mcp
 from stepward.cli.commands.replay import replay
@@ -47,7 +48,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Give": (submit, post, signal, update, complete, fail),
     "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, fork, batch, drain),
-    "Keep": (check, replay, token, grant, key_uses, purge, delete, migrate, version, completion),
+    "Keep": (check, replay, contract_kit, token, grant, key_uses, purge, delete, migrate, version, completion),
 }
 
 

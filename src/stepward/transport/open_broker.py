@@ -41,9 +41,7 @@ async def open_broker(
     SettingsError if another store has the application's name there. ``asks`` are the Agents' queues that this process
     publishes to: it makes them with that ``lease``, so that Agents need no right to.
     """
-    plain, names = names_at(address, app)
-    make, _ = _makers(plain)
-    broker = make(names=names, now=now, environment=environment, observers=observers)
+    broker = broker_at(address, app=app, now=now, environment=environment, observers=observers)
     transport = BrokerTransport(
         broker,
         app=app,
@@ -84,6 +82,15 @@ def broker_queues(
     _, make = _makers(plain)
     backend = make(names=names, now=now, environment=environment, observers=observers)
     return BrokerQueues(backend, app=app, new_uid=environment.new_uid, observers=observers, bury=bury)
+
+
+def broker_at(
+    address: str, *, app: str, now: Callable[[], float], environment: Environment, observers: Observers
+) -> Opening:
+    """The broker of that address with an application's names, not connected yet. Raises SettingsError."""
+    plain, names = names_at(address, app)
+    make, _ = _makers(plain)
+    return make(names=names, now=now, environment=environment, observers=observers)
 
 
 class Opening(Broker, Protocol):
