@@ -20,7 +20,8 @@ from stepward.events import Event, Observers
 from stepward.model.messages.signing import Signer
 from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
-from stepward.transport.open_broker import open_broker
+from stepward.transport.open_broker import broker_queues, open_broker
+from stepward.transport.queues.broker_queues import BrokerQueues
 from tests.transport.messages import SIGNER
 from tests.transport.rabbitmq.documented import definitions
 
@@ -53,6 +54,10 @@ class Servers:
         """The address of a RabbitMQ server, at which one can look on."""
         return self.rabbitmq_server().address
 
+    def amqp10(self) -> str:
+        """The address of that server by AMQP 1.0."""
+        return self.rabbitmq_server().address.replace("amqp://", "amqp10://")
+
     def rabbitmq_server(self) -> RabbitServer:
         """That server: who stops it starts it again. It has the documented users, each with its name as password."""
         if self._rabbitmq is None:
@@ -61,6 +66,7 @@ class Servers:
                     is_traced=True,
                     settings="load_definitions = {folder}/definitions.json\n",
                     files={"definitions.json": definitions()},
+                    plugins=("rabbitmq_amqp1_0",),
                 )
             )
         return self._rabbitmq
@@ -142,6 +148,13 @@ async def opened(
         lease=10.0,
         asks=asks,
     )
+
+
+def app_queues(address: str, app: str, *, events: list[Event] | None = None) -> BrokerQueues:
+    """The application's own queues there, as one process has them; dead letters are dropped."""
+    now = asyncio.get_running_loop().time
+    observers = Observers(*([events.append] if events is not None else []))
+    return broker_queues(address, app=app, now=now, environment=Environment(), observers=observers, bury=Buried().bury)
 
 
 async def clear(address: str, app: str) -> None:

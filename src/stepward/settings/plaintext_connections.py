@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 from stepward.errors import SettingsError
 
 BROKER_OPTION, ALLOWED = "plaintext", "allowed"
-PLAIN_SCHEMES = frozenset({"nats", "amqp"})
+PLAIN_SCHEMES = frozenset({"nats", "amqp", "amqp10"})
 TLS_OPTIONS = frozenset({"ca", "certificate", "key"})
 """Options of a broker's address that make its connection an encrypted one."""
 SSL_MODE = "sslmode"
@@ -56,8 +56,8 @@ def encrypted_broker(address: str) -> str:
         raise SettingsError(f"transport: expected {BROKER_OPTION}={ALLOWED} or none, found another value; correct it")
     if is_plain and away is not None and BROKER_OPTION not in names:
         raise SettingsError(
-            f"transport: expected TLS to the host {away[:100]}, found none; write tls:// or amqps://, or add "
-            f"?{BROKER_OPTION}={ALLOWED} where the network is trusted"
+            f"transport: expected TLS to the host {away[:100]}, found none; write tls://, amqps:// or amqp10s://, "
+            f"or add ?{BROKER_OPTION}={ALLOWED} where the network is trusted"
         )
     return f"{head}?{'&'.join(rest)}" if rest else head
 

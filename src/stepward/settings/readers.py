@@ -25,7 +25,7 @@ HOST = re.compile(r"[A-Za-z0-9_.:-]{1,253}")
 LISTEN = re.compile(r"(?:(?P<host>[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):)?(?P<port>[0-9]{1,5})")
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 STORE = re.compile(r"(sqlite:///|postgres(ql)?://)[^\x00-\x1f]+")
-BROKER = re.compile(r"(nats|tls|amqp|amqps)://[^\x00-\x20]+")
+BROKER = re.compile(r"(nats|tls|amqp|amqps|amqp10|amqp10s|sb)://[^\x00-\x20]+")
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 RULE = re.compile(
@@ -121,7 +121,8 @@ def transport(value: object, what: str) -> str:
     """The name of a transport, or the URL of a broker."""
     if value not in ("local", "store") and not (isinstance(value, str) and BROKER.fullmatch(value)):
         raise SettingsError(
-            f"{what}: expected local, store, nats://HOST or amqp://HOST, found {_scheme(value)}; choose one of these"
+            f"{what}: expected local, store, nats://HOST, amqp://HOST, amqp10://HOST or sb://NAMESPACE, "
+            f"found {_scheme(value)}; choose one of these"
         )
     return str(value)
 

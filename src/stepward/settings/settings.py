@@ -68,7 +68,7 @@ class Settings:
     """The address of the state store: ``sqlite:///FILE.db`` or ``postgresql://…``."""
     transport: str = _setting("local", readers.transport, show=show_transport)
     """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
-    ``nats://HOST``, ``amqp://HOST``; ``?prefix=NAME`` goes before every name there."""
+    ``nats://HOST``, ``amqp://HOST``, ``amqp10://HOST``; ``?prefix=NAME`` goes before every name there."""
     lease: float = _setting(10.0, readers.duration(1, 10 * MINUTE), show=show_duration)
     """How long an instance lives without renewing its lease; it renews each third."""
     supervisor_every: float = _setting(1.0, readers.duration(0.01, HOUR), show=show_duration)

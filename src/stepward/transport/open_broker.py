@@ -121,6 +121,14 @@ class Makes(Protocol[Made_co]):
 def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
     """The factories of the transport and of the application queues at that address. Raises SettingsError."""
     address = encrypted_broker(address)
+    if address.startswith(("amqp10", "sb:")):
+        _check_client("proton", "python-qpid-proton for an amqp10:// or sb:// address", "amqp10")
+        from stepward.transport.amqp10.address import amqp_address  # noqa: PLC0415  an extra's
+        from stepward.transport.amqp10.application.queue_backend import Amqp10Queues  # noqa: PLC0415  an extra's
+        from stepward.transport.amqp10.broker import Amqp10Broker  # noqa: PLC0415  an extra's
+
+        server = amqp_address(address)
+        return partial(Amqp10Broker, server), partial(Amqp10Queues, server)
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")
         from stepward.transport.rabbitmq.application.queue_backend import RabbitQueues  # noqa: PLC0415  an extra's

@@ -14,7 +14,7 @@ from stepward.store.sqlite.store import SqliteStore
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.store.store_transport import StoreTransport
-from tests.programs import program
+from tests.programs import client_of_amqp10, program
 from tests.tiers import nightly, served
 from tests.transport.brokers import SERVERS, brokered
 from tests.transport.conformance.pace import LEAPING, REAL, Pace, PacedLoop, be_real
@@ -80,11 +80,23 @@ async def rabbitmq(path: Path) -> AsyncIterator[Transport]:
         yield transport
 
 
-BROKERED: Sequence[Open] = (nats, nats3, rabbitmq)
+async def amqp10(path: Path) -> AsyncIterator[Transport]:
+    client_of_amqp10()
+    program("rabbitmq-server", "rabbitmq-server")
+    async with brokered(await asyncio.to_thread(SERVERS.amqp10)) as transport:
+        yield transport
+
+
+BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10)
 
 
 @pytest.fixture(
-    params=[memory, small_store, sqlite_store, *(nightly(each) if each is nats3 else served(each) for each in BROKERED)]
+    params=[
+        memory,
+        small_store,
+        sqlite_store,
+        *(nightly(each) if each in (nats3, amqp10) else served(each) for each in BROKERED),
+    ]
 )
 def opened(request: pytest.FixtureRequest) -> Open:
     """Every transport that there is; add another as a function here."""

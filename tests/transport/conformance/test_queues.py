@@ -22,7 +22,10 @@ BOUND = 1000.0
 
 
 @pytest.fixture(
-    params=[*yards.LEAPING, *(nightly(each) if each is yards.nats3 else served(each) for each in yards.REAL)]
+    params=[
+        *yards.LEAPING,
+        *(nightly(each) if each in (yards.nats3, yards.amqp10) else served(each) for each in yards.REAL),
+    ]
 )
 def opened(request: pytest.FixtureRequest) -> Open:
     """Every place that there is; add another as a function in ``yards``."""

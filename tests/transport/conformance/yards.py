@@ -16,7 +16,7 @@ from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.store.store_queues import StoreQueues
-from tests.programs import program
+from tests.programs import client_of_amqp10, program
 from tests.store.postgres.server import SERVERS as POSTGRES
 from tests.transport.brokers import SERVERS, clear, new_app
 from tests.transport.conformance.conftest import POLL, sqlite
@@ -94,6 +94,13 @@ async def rabbitmq(path: Path) -> AsyncIterator[Yard]:
         yield yard
 
 
+async def amqp10(path: Path) -> AsyncIterator[Yard]:
+    client_of_amqp10()
+    program("rabbitmq-server", "rabbitmq-server")
+    async for yard in _brokered(await asyncio.to_thread(SERVERS.amqp10)):
+        yield yard
+
+
 async def _brokered(address: str) -> AsyncIterator[Yard]:
     app, buried = new_app(), list[tuple[bytes, str]]()
 
@@ -115,4 +122,4 @@ async def _brokered(address: str) -> AsyncIterator[Yard]:
 
 Open = Callable[[Path], AsyncIterator[Yard]]
 LEAPING: Sequence[Open] = (small, sqlite_file)
-REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq)
+REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq, amqp10)

@@ -24,7 +24,7 @@ NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 class Queues:
     """An application's queues by their address; use it as ``async with Queues(address, app=name)``.
 
-    With a broker they are the broker's (``nats://…``, ``amqp://…``), and no store is needed; else they stand in the
+    With a broker they are the broker's (``nats://…``, ``amqp://…``, …), and no store is needed; else they stand in the
     state store, whose address this is. A store that is open already may be given in its place. What is posted names
     ``store_id``, the identity that ``stepward check`` shows, if one is given: another store refuses it. ``encryption``
     has the keys of an application whose payloads are encrypted; ``large_payloads`` says where it keeps its large ones.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from stepward.errors import SettingsError
+from stepward.transport.broker.queue_names import check_not_service_bus
 from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "amqp://USER:PASSWORD@HOST:5672/VHOST or amqps://USER:PASSWORD@HOST1,HOST2/VHOST?ca=FILE"
@@ -39,6 +40,7 @@ def rabbit_address(address: str) -> RabbitAddress:
         raise _refused("something else")
     if "@" in parts.query or "@" in parts.fragment:
         raise _refused("something else")
+    check_not_service_bus(host for host, _ in named)
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     tls = tls_files(options)
     if options:

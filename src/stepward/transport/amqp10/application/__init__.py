@@ -1,0 +1,1 @@
+"""An application's own queues at an AMQP 1.0 broker."""

@@ -1,0 +1,102 @@
+"""AMQP 1.0 messages: what is sent, and what arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from proton import Message, symbol
+
+LOCKED_UNTIL = symbol("x-opt-locked-until-utc")
+"""An annotation of Azure Service Bus: the end of the lock, in milliseconds since 1970."""
+TRIES = "stepward-tries"
+"""A property: how often the message was taken before it was put here again."""
+RETURNED = "stepward-returned"
+"""A property: the message may have been delivered before, though it is new in this queue."""
+EXPIRES = "stepward-expires"
+"""A property: the instant by the store's clock past which a message is not taken."""
+LONGEST_TTL_SECONDS = 4_000_000.0
+"""The protocol counts milliseconds in 32 bits."""
+
+
+class Sent(Struct, frozen=True, gc=False):
+    """A message to send; ``ttl`` in seconds, None for no end; ``group`` is the session at Azure Service Bus."""
+
+    body: bytes
+    ident: str
+    content_type: str
+    ttl: float | None = None
+    group: str | None = None
+    properties: Mapping[str, Any] | None = None
+    reply_to: str | None = None
+
+    def encoded(self) -> bytes:
+        """The message's bytes on the wire, to be kept by the broker over a restart."""
+        message = Message(body=self.body)
+        message.inferred = True
+        message.durable = True
+        message.id = self.ident
+        message.content_type = self.content_type
+        if self.ttl is not None and self.ttl < LONGEST_TTL_SECONDS:
+            message.ttl = max(self.ttl, 0.001)
+        if self.group is not None:
+            message.group_id = self.group
+        if self.reply_to is not None:
+            message.reply_to = self.reply_to
+        if self.properties:
+            message.properties = dict(self.properties)
+        return bytes(message.encode())
+
+
+class Arrived(Struct, frozen=True, gc=False):
+    """A message as it arrived; ``ident`` is empty where its sender gave none."""
+
+    body: bytes
+    ident: str
+    group: str | None
+    deliveries: int
+    """How often the broker delivered it before, as far as it counts; at least 1 for one that returned."""
+    properties: Mapping[str, Any]
+    annotations: Mapping[Any, Any]
+
+    @property
+    def locked_until(self) -> float | None:
+        """The end of the broker's lock, in seconds since 1970; None where locks have no end."""
+        found = self.annotations.get(LOCKED_UNTIL)
+        return None if found is None else float(found) / 1000
+
+    @property
+    def tries(self) -> int:
+        """How often it was taken before, here and before it was put here again."""
+        carried = self.properties.get(TRIES, 0)
+        return self.deliveries + (carried if isinstance(carried, int) and carried > 0 else 0)
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether it may have been delivered before."""
+        return self.deliveries > 0 or bool(self.properties.get(RETURNED))
+
+    def is_expired(self, now: float) -> bool:
+        """Whether it has expired; expiries written by foreign programs are ignored."""
+        found = self.properties.get(EXPIRES)
+        return isinstance(found, float) and found <= now
+
+
+def arrived(data: bytes) -> Arrived:
+    """A message's bytes on the wire, read; raises ``proton.MessageException`` for what is no message."""
+    message = Message()
+    message.decode(data)
+    body = message.body
+    if isinstance(body, memoryview | bytearray):
+        body = bytes(body)
+    elif isinstance(body, str):
+        body = body.encode()
+    return Arrived(
+        body if isinstance(body, bytes) else repr(body).encode(),
+        str(message.id) if message.id is not None else "",
+        message.group_id,
+        max(message.delivery_count, 0 if message.first_acquirer else 1),
+        message.properties or {},
+        message.annotations or {},
+    )

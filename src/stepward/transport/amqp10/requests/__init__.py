@@ -1,0 +1,1 @@
+"""Requests and replies at an AMQP 1.0 broker."""

@@ -1,0 +1,193 @@
+"""AMQP 1.0 at a real RabbitMQ: what the conformance suite does not ask, and of that suite a part for each change."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import aio_pika
+import pytest
+
+from servers.ports import free_port
+from servers.rabbitmq import RabbitServer
+from stepward.errors import QueueRefused, SettingsError, TransportError
+from stepward.model.messages.signing import Signer, StoreIdentity
+from stepward.transport.contract import Transport
+from stepward.transport.queues.broker_queues import BrokerQueues
+from tests.transport.brokers import Heard, app_queues, brokered, new_app, opened
+from tests.transport.messages import reply, request
+
+QUEUE = "agents.payments"
+ORDERS, WEB = "submissions.shop.orders", "replies.shop.web"
+LEASE = 1.0
+BOUND = 60.0
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+
+
+async def tasks(transport: Transport, queue: str, limit: int = 10) -> list[str]:
+    async with asyncio.timeout(BOUND):
+        return [each.message.task for each in await transport.take(queue, limit, LEASE)]
+
+
+async def test_requests_and_replies_pass_between_two_processes(address: str) -> None:
+    app = new_app()
+    async with brokered(address, app=app) as scheduler, brokered(address, app=app) as agent:
+        await scheduler.publish(QUEUE, [request("a"), request("b")])
+        taken = await agent.take(QUEUE, 10, LEASE)
+        await agent.publish("replies.scheduler-1", [reply("a"), reply("b")])
+        await agent.settle(QUEUE, taken)
+        assert await tasks(scheduler, "replies.scheduler-1") == ["a", "b"]
+
+
+async def test_a_message_that_is_not_settled_in_its_lease_goes_to_another_process(address: str) -> None:
+    app = new_app()
+    async with brokered(address, app=app) as slow, brokered(address, app=app) as other:
+        await slow.publish(QUEUE, [request("a")])
+        assert await tasks(slow, QUEUE) == ["a"]
+        assert await tasks(other, QUEUE) == ["a"]
+
+
+async def test_a_revocation_reaches_another_process(address: str) -> None:
+    app = new_app()
+    async with brokered(address, app=app) as scheduler, brokered(address, app=app) as agent:
+        heard: asyncio.Future[tuple[str, int, str]] = asyncio.get_running_loop().create_future()
+        agent.on_revoke(QUEUE, lambda *step: heard.set_result(step))
+        await scheduler.revoke(QUEUE, "uid-1", 2, "payments.charge/1")
+        async with asyncio.timeout(BOUND):
+            assert await heard == ("uid-1", 2, "payments.charge/1")
+
+
+async def test_replies_to_a_dead_scheduler_go_to_its_heir(address: str) -> None:
+    async with brokered(address, app=new_app()) as transport:
+        await transport.publish("replies.dead", [reply("a"), reply("b")])
+        await transport.adopt(["replies.dead", "replies.unknown"], "replies.heir")
+        assert await tasks(transport, "replies.heir") == ["a", "b"]
+
+
+async def test_a_submission_that_returns_is_counted_each_time(address: str) -> None:
+    queues = app_queues(address, new_app())
+    await queues.put(ORDERS, [(b"poison", None)])
+    for tries in (1, 2, 3):
+        async with asyncio.timeout(BOUND):
+            (message,) = await queues.take(ORDERS, 9, 0.3)
+        assert (message.body, message.tries) == (b"poison", tries)
+    await queues.settle(ORDERS, [message.token])
+    await queues.close()
+
+
+async def test_events_come_in_order_to_the_reader_and_to_an_observer(address: str) -> None:
+    app = new_app()
+    writer, reader = app_queues(address, app), app_queues(address, app)
+    watching = asyncio.ensure_future(reader.watch(WEB).read(0, 9))
+    await until_watched(writer, watching)
+    found: list[bytes] = []
+    async with asyncio.timeout(BOUND):
+        while not found or found[-1] != b"9":
+            stored = await reader.read(WEB, 0, 9)
+            found += [each.body for each in stored]
+            await reader.settle(WEB, [each.token for each in stored])
+    assert found[-9:] == [b"%d" % number for number in range(1, 10)]
+    await writer.close()
+    await reader.close()
+
+
+async def until_watched(writer: BrokerQueues, watching: asyncio.Future[Any]) -> None:
+    """Put events until an observer sees one: when its link stands, only the broker knows."""
+    async with asyncio.timeout(BOUND):
+        while not watching.done():
+            await writer.put(WEB, [(b"before", None)])
+            await asyncio.wait({watching}, timeout=0.05)
+    await writer.put(WEB, [(b"%d" % number, None) for number in range(1, 10)])
+
+
+# ---------------------------------------------------------------- refusals
+
+
+async def test_another_store_is_refused_the_applications_name(address: str) -> None:
+    app = new_app()
+    async with brokered(address, app=app):
+        other = Signer(StoreIdentity("another", bytes(range(32))))
+        with pytest.raises(SettingsError, match=r"of the store 'another' at RabbitMQ .*, found the store '5d0c9be1"):
+            await opened(address, app=app, signer=other)
+        async with brokered(f"{address}?prefix=second", app=app, signer=other):
+            pass
+
+
+async def test_an_unreachable_broker_is_one_error_line() -> None:
+    with pytest.raises(TransportError, match=r"expected AMQP 1\.0 at 127\.0\.0\.1:\d+ to answer, found: ") as refused:
+        await opened(f"amqp10://guest:canary@127.0.0.1:{free_port()}", app="shop")
+    assert "\n" not in str(refused.value)
+    assert "canary" not in str(refused.value)
+
+
+async def test_a_refused_login_is_one_line(server: RabbitServer) -> None:
+    with pytest.raises(TransportError, match="found: the login is refused; give the USER:PASSWORD") as refused:
+        await opened(f"amqp10://guest:canary@127.0.0.1:{server.port}", app="shop")
+    assert "canary" not in str(refused.value)
+
+
+async def test_a_missing_right_is_named(address: str) -> None:
+    with pytest.raises(QueueRefused, match=r"ACCESS_REFUSED .* user 'web'"):
+        await opened(address.replace("guest:guest", "web:web"), app=new_app())
+
+
+async def test_a_queue_of_the_other_protocol_is_used_as_it_is(server: RabbitServer, address: str) -> None:
+    app = new_app()
+    name = f"stepward.{app}.{QUEUE}"
+    async with await aio_pika.connect(server.address) as operator:
+        channel = await operator.channel()
+        await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"})
+        async with brokered(address, app=app) as transport:
+            await transport.publish(QUEUE, [request("a")])
+            assert await tasks(transport, QUEUE) == ["a"]
+
+
+async def test_refusals_of_queues_leave_the_connection_as_it_is(address: str) -> None:
+    events = Heard()
+    queues = app_queues(address.replace("guest:guest", "payments:payments"), new_app(), events=events)
+    for _ in range(20):
+        with pytest.raises(QueueRefused, match="ACCESS_REFUSED"):
+            await queues.put(ORDERS, [(b"1", None)])
+    assert "transport.lost" not in {event.name for event in events}
+    await queues.close()
+
+
+@pytest.mark.parametrize("broken", ["amqp10://", "amqp10://127.0.0.1:port", "amqp10://h?replicas=3&plaintext=allowed"])
+async def test_an_address_without_a_host_or_with_more_than_it_may_have_is_refused(broken: str) -> None:
+    with pytest.raises(SettingsError, match=r"expected amqp10://USER:PASSWORD@HOST"):
+        await opened(broken, app="shop")
+
+
+@pytest.mark.parametrize("scheme", ["amqp", "amqps", "amqp10s"])
+async def test_service_bus_by_another_scheme_is_refused_with_its_address(scheme: str) -> None:
+    with pytest.raises(SettingsError, match=r"write sb://POLICY:KEY@shop\.servicebus\.windows\.net") as refused:
+        await opened(f"{scheme}://root:canary@shop.servicebus.windows.net?plaintext=allowed", app="shop")
+    assert "canary" not in str(refused.value)
+
+
+# ---------------------------------------------------------------- a broker that is hurt
+
+
+@pytest.mark.faults
+async def test_messages_outlive_a_crash_of_the_broker(server: RabbitServer, address: str) -> None:
+    events = Heard()
+    async with brokered(address, app=new_app(), events=events) as transport:
+        await transport.publish(QUEUE, [request("a")])
+        await asyncio.to_thread(server.kill)
+        await asyncio.to_thread(server.start)
+        await events.of("transport.connected")
+        assert await tasks(transport, QUEUE) == ["a"]
+        assert "transport.messages_lost" not in {event.name for event in events}
+
+
+@pytest.mark.faults
+async def test_a_broker_that_lost_everything_is_noticed(server: RabbitServer, address: str) -> None:
+    lost: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+    async with brokered(address, app=new_app()) as transport:
+        transport.on_lost(lost.set_result)
+        await asyncio.to_thread(server.wipe)
+        async with asyncio.timeout(BOUND):
+            assert await lost is None
+        await transport.publish(QUEUE, [request("a")])
+        assert await tasks(transport, QUEUE) == ["a"]
