@@ -1,7 +1,10 @@
 """Whole applications on a real SQLite file, in virtual time."""
 
+import sys
+
 import pytest
 
+from stepward.model.tracing.submission_span import API
 from stepward.store import change_watcher
 from tests import virtual
 from tests.scheduler.conftest import pytest_asyncio_loop_factories, world
@@ -13,3 +16,9 @@ __all__ = ["pytest_asyncio_loop_factories", "world"]
 def _looks_as_in_reality(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look for changes of other processes falls into no step that is traced."""
     monkeypatch.setattr(virtual, "LOOK_SECONDS", change_watcher.EVERY)
+
+
+@pytest.fixture(autouse=True)
+def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application that does not trace, whatever other tests of this process have imported."""
+    monkeypatch.delitem(sys.modules, API, raising=False)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from stepward.model.tracing.submission_span import API
 from stepward.supervisor.judge import policy_of
 from tests.life.paths import PATHS
 from tests.life.trace import PACKAGE, Trace
@@ -38,12 +36,6 @@ def named(path: str) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application that does not trace, whatever other tests of this process have imported."""
-    monkeypatch.delitem(sys.modules, API, raising=False)
-
-
-@pytest.fixture(autouse=True)
 def unread_policies() -> None:
     """A Supervisor that has read no policy yet, whatever other tests of this process have it remember."""
     policy_of.cache_clear()
@@ -66,10 +58,6 @@ async def test_a_path_passes_every_file_that_its_table_names(world: World, path:
 
 
 @pytest.mark.parametrize("path", MOST)
-async def test_the_two_commonest_paths_execute_lines_of_no_more_files_than_listed(
-    world: World, path: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As in an application that does not trace; other tests may have imported OpenTelemetry.
-    monkeypatch.delitem(sys.modules, API, raising=False)
+async def test_the_two_commonest_paths_execute_lines_of_no_more_files_than_listed(world: World, path: str) -> None:
     files = await walked(world, path)
     assert len(files) <= MOST[path], "\n".join([f"{path}: expected {MOST[path]} files, found {len(files)}:", *files])
