@@ -32,10 +32,10 @@ WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/ready.stamp ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq)
+demo: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq|amqp10)
 	@$(RUN) -m showcase $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
 
-shop: .venv/ready.stamp ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
+shop: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
 	@$(RUN) -m examples.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 
@@ -64,7 +64,7 @@ docs: build/docs/ready.stamp ## build the documentation's site in build/site, an
 pictures: .venv/ready.stamp ## take the pictures of the console in docs/images/console anew (needs Chromium)
 	@$(RUN) -m showcase.pictures
 
-bench: .venv/ready.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
+bench: .venv/ready.stamp .venv/amqp10.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
 	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
 
 check: style types ## format, lint, types, import contracts, whether the mutants fit the code

@@ -22,6 +22,8 @@ from servers.postgres.programs import give, user
 PROGRAM = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """Debian's own wrapper of it runs one server a host."""
 CONTROL = PROGRAM.with_name("rabbitmqctl")
+AMQP10 = "rabbitmq_amqp1_0"
+"""The plugin for AMQP 1.0, on the same port."""
 START_SECONDS = 120
 NO_FILES: Mapping[str, str] = MappingProxyType({})
 SALT = b"salt"

@@ -36,7 +36,7 @@ def main() -> None:
     """Read the command line and run the demo; exit 0 only if every finding holds."""
     parser = argparse.ArgumentParser(prog="python -m showcase", description=__doc__)
     parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
-    parser.add_argument("--transport", default="", help="local, store, nats or rabbitmq; store unless given")
+    parser.add_argument("--transport", default="", help="local, store, nats, rabbitmq or amqp10; store unless given")
     plot = _plot(parser.parse_args())
     try:
         sys.exit(asyncio.run(_demo(plot)))

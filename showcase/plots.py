@@ -17,6 +17,7 @@ NUMBERS = {1: "a", 2: "two", 4: "four", 5: "five"}
 SERVERS = {
     TransportKind.NATS: "Starting NATS: three servers, each of which keeps every message",
     TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
+    TransportKind.AMQP10: "Starting RabbitMQ: one server, which speaks AMQP 1.0",
 }
 
 Cast = Sequence[tuple[OrderRecord, DemoStory]]

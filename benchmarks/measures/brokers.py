@@ -1,4 +1,4 @@
-"""A Scheduler process and an Agent process with queues between them: in the store, over NATS and over RabbitMQ."""
+"""A Scheduler process and an Agent process with queues between them: in the store, over NATS, RabbitMQ and AMQP 1.0."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def over_rabbitmq() -> Iterator[str]:
     """A server of its own."""
     with rabbitmq.running() as server:
         yield server.address
+
+
+@contextmanager
+def over_amqp10() -> Iterator[str]:
+    """A RabbitMQ server of its own, which speaks AMQP 1.0."""
+    with rabbitmq.running(plugins=(rabbitmq.AMQP10,)) as server:
+        yield server.address.replace("amqp://", "amqp10://")
 
 
 async def transport(

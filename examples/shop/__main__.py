@@ -71,7 +71,7 @@ def _asked() -> Asked:
         *["--port-base"], default="8000", metavar="PORT", help="the storefront's; the others follow a hundred above it"
     )
     parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
-    parser.add_argument("--transport", default="", help="local, store, nats or rabbitmq; store unless given")
+    parser.add_argument("--transport", default="", help="local, store, nats, rabbitmq or amqp10; store unless given")
     given = parser.parse_args()
     return Asked(stage_of(given.store, given.transport), ports_of(given.port_base), given.folder)
 

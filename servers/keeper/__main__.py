@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from servers import nats, rabbitmq
@@ -80,12 +81,13 @@ def _nats(ports: Sequence[int], away: float) -> Iterator[Keep]:
 
 
 @contextmanager
-def _rabbitmq(ports: Sequence[int], away: float) -> Iterator[Keep]:
+def _rabbitmq(kind: TransportKind, ports: Sequence[int], away: float) -> Iterator[Keep]:
     with rabbitmq.home() as folder:
         [port] = ports
-        server = rabbitmq.RabbitServer(folder, port, is_traced=True)
+        plugins = (rabbitmq.AMQP10,) if kind is TransportKind.AMQP10 else ()
+        server = rabbitmq.RabbitServer(folder, port, is_traced=True, plugins=plugins)
         try:
-            yield Keeper(TransportKind.RABBITMQ.brand, [server], server.start, away=away).keep
+            yield Keeper(kind.brand, [server], server.start, away=away).keep
         finally:
             server.stop()
 
@@ -93,7 +95,8 @@ def _rabbitmq(ports: Sequence[int], away: float) -> Iterator[Keep]:
 KEEPERS: dict[str, Callable[[Sequence[int], float], AbstractContextManager[Keep]]] = {
     POSTGRES: _postgres,
     TransportKind.NATS: _nats,
-    TransportKind.RABBITMQ: _rabbitmq,
+    TransportKind.RABBITMQ: partial(_rabbitmq, TransportKind.RABBITMQ),
+    TransportKind.AMQP10: partial(_rabbitmq, TransportKind.AMQP10),
 }
 
 

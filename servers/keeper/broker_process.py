@@ -14,8 +14,10 @@ AWAY_SECONDS = {
     # Until the other two have found who leads.
     TransportKind.NATS: 8.0,
     TransportKind.RABBITMQ: 0.0,
+    TransportKind.AMQP10: 0.0,
 }
-SIZES = {TransportKind.NATS: 3, TransportKind.RABBITMQ: 1}
+SIZES = {TransportKind.NATS: 3, TransportKind.RABBITMQ: 1, TransportKind.AMQP10: 1}
+SCHEMES = {TransportKind.RABBITMQ: "amqp", TransportKind.AMQP10: "amqp10"}
 
 
 class BrokerProcess(TellingProcess[BrokerStanding]):
@@ -45,10 +47,15 @@ class BrokerProcess(TellingProcess[BrokerStanding]):
     @property
     def address(self) -> str:
         """What the shop's processes connect to; NATS keeps each message on every server."""
-        if self.transport is TransportKind.RABBITMQ:
-            return f"amqp://guest:guest@127.0.0.1:{self.ports[0]}/"
+        if self.transport in SCHEMES:
+            return f"{SCHEMES[self.transport]}://guest:guest@127.0.0.1:{self.ports[0]}/"
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         return f"nats://{hosts}?replicas={len(self.ports)}"
+
+    @property
+    def watched_at(self) -> str:
+        """What an observer of RabbitMQ connects to, by AMQP 0-9-1."""
+        return f"amqp://guest:guest@127.0.0.1:{self.ports[0]}/"
 
     def is_whole(self, standing: BrokerStanding) -> bool:
         """Whether every server runs."""

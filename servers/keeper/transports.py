@@ -12,6 +12,7 @@ class TransportKind(StrEnum):
     STORE = "store"  # queues in the state store
     NATS = "nats"  # three servers
     RABBITMQ = "rabbitmq"  # one server
+    AMQP10 = "amqp10"  # one server of RabbitMQ, which its plugin lets speak AMQP 1.0
 
     @property
     def is_broker(self) -> bool:
@@ -24,8 +25,8 @@ class TransportKind(StrEnum):
         return BRANDS.get(self, self.value)
 
 
-BROKERS = frozenset({TransportKind.NATS, TransportKind.RABBITMQ})
-BRANDS = {TransportKind.NATS: "NATS", TransportKind.RABBITMQ: "RabbitMQ"}
+BRANDS = {TransportKind.NATS: "NATS", TransportKind.RABBITMQ: "RabbitMQ", TransportKind.AMQP10: "AMQP 1.0"}
+BROKERS = frozenset(BRANDS)
 
 
 def transport_kind(text: str) -> TransportKind:
@@ -34,5 +35,6 @@ def transport_kind(text: str) -> TransportKind:
         return TransportKind(text)
     except ValueError:
         raise ValueError(
-            f"transport: expected local, store, nats or rabbitmq, found {text[:40]!r}; say TRANSPORT=nats, or nothing"
+            f"transport: expected local, store, nats, rabbitmq or amqp10, found {text[:40]!r}; "
+            "say TRANSPORT=nats, or nothing"
         ) from None

@@ -92,7 +92,7 @@ async def watched(broker: BrokerProcess) -> AsyncIterator[BrokerOutage]:
         async with nats.looking(broker.ports, traffic) as client:
             yield BrokerOutage(broker, NodeDies(broker, client), traffic)
     else:
-        async with rabbitmq.looking(broker.address, traffic):
+        async with rabbitmq.looking(broker.watched_at, traffic):
             yield BrokerOutage(broker, Restart(broker), traffic)
 
 

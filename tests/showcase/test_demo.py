@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from servers.postgres.server import home
-from tests.programs import program
+from tests.programs import client_of_amqp10, program
 
 pytestmark = pytest.mark.servers
 
@@ -72,10 +72,13 @@ def test_the_demo_proves_itself(tmp_path: Path) -> None:
 @pytest.mark.faults
 @pytest.mark.timeout(LONGEST_SECONDS + 10)
 @pytest.mark.parametrize(
-    ("transport", "brand", "lost"), [("nats", "NATS", "NATS’s node"), ("rabbitmq", *["RabbitMQ"] * 2)]
+    ("transport", "brand", "lost"),
+    [("nats", "NATS", "NATS’s node"), ("rabbitmq", *["RabbitMQ"] * 2), ("amqp10", *["AMQP 1.0"] * 2)],
 )
 def test_the_demo_proves_itself_on_postgresql_and_a_broker(folder: Path, transport: str, brand: str, lost: str) -> None:
-    if transport == "rabbitmq":
+    if transport == "amqp10":
+        client_of_amqp10()
+    if transport != "nats":
         program("rabbitmq-server", "rabbitmq-server")
     said = _play(folder, "--transport", transport)
     assert [said.count(f"kill -9 {name}-") for name in KILLED] == [1, 1, 2, 1]

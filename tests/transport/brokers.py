@@ -66,7 +66,7 @@ class Servers:
                     is_traced=True,
                     settings="load_definitions = {folder}/definitions.json\n",
                     files={"definitions.json": definitions()},
-                    plugins=("rabbitmq_amqp1_0",),
+                    plugins=(rabbitmq.AMQP10,),
                 )
             )
         return self._rabbitmq
