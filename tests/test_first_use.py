@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -314,7 +315,7 @@ def test_an_outbox_takes_a_uuid(tmp_path: Path) -> None:
     from stepward import SyncOutbox
     from stepward.outbox import outbox_table
 
-    with sqlite3.connect(tmp_path / "rows.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as connection:
         connection.executescript(outbox_table("sqlite"))
         connection.execute("begin")
         assert SyncOutbox("shop").put(connection, approval, id=ID) == str(ID)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ STEP = ("input", "output", "error", "progress")
 
 def damage(store: Path, data: bytes | None) -> None:
     """Put ``data`` wherever a task or a step holds JSON; None where a column may be empty."""
-    with sqlite3.connect(store) as connection:
+    with closing(sqlite3.connect(store)) as connection, connection:
         for table, columns in (("stepward_task", TASK), ("stepward_step", STEP)):
             for column in columns:
                 if data is not None or column not in ("input", "labels"):

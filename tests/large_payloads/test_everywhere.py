@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ KEYS = Encryption("k1", {"k1": bytes(range(32))})
 def longest_cells(file: Path) -> dict[str, int]:
     """By table and column, the length of the longest cell of a store, where one is large."""
     found: dict[str, int] = {}
-    with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
         tables = [row[0] for row in connection.execute("select name from sqlite_schema where type = 'table'")]
         for table in tables:
             columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]

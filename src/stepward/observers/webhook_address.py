@@ -19,6 +19,9 @@ Resolve = Callable[[str, int], list[str]]
 
 WRAPPED = tuple(ipaddress.IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
 """IPv6 networks whose last 32 bits are an IPv4 address: compatible, mapped, translated, NAT64."""
+OF_THIS_HOST = (ipaddress.IPv6Address("::"), ipaddress.IPv6Address("::1"))
+"""In the network of compatible addresses, but none of them. From Python 3.13 on ``is_loopback`` of a mapped address is
+that of the IPv4 address within."""
 PRIVATE = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -120,7 +123,7 @@ def _check_secure(target: WebhookTarget, address: Address, *, allow_http: bool) 
 
 def _within(address: Address) -> list[ipaddress.IPv4Address]:
     """The IPv4 addresses within an IPv6 one to which packets for it may be delivered."""
-    if isinstance(address, ipaddress.IPv4Address) or address.is_unspecified or address.is_loopback:
+    if isinstance(address, ipaddress.IPv4Address) or address in OF_THIS_HOST:
         return []
     last = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     wrapped = [last] if any(address in network for network in WRAPPED) else []
