@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stepward.agent.declaration import Agent
-from stepward.app_arguments import checked_name, checked_redact, operations_of, several
+from stepward.app_arguments import checked_name, checked_receivers, checked_redact, operations_of, routes_of, several
 from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.scheduling.declared_schedules import ScheduleDeclarations
 from stepward.client.scheduling.schedule_declaration import Recurring
@@ -24,6 +24,7 @@ from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from stepward.mounting import mounted
+from stepward.observers.event_webhooks import webhooks_of
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
@@ -74,6 +75,7 @@ class App(ScheduleDeclarations):
         self._submissions: dict[str, SubmissionQueue] = {}
         self._recurring: dict[str, Recurring] = {}
         self._outboxes: list[str] = []
+        self._webhooks: list[str] = []
         self._running: Running | None = None
 
     def __repr__(self) -> str:
@@ -105,6 +107,24 @@ class App(ScheduleDeclarations):
         self._refuse_running("relay")
         check_outbox(outbox, self.settings.store)
         self._outboxes.append(outbox)
+
+    def webhook(
+        self, name: str, *, workflows: Iterable[Workflow[Any, Any]] | None = None, events: Iterable[str] | None = None
+    ) -> None:
+        """Post the status events of the tasks of these workflows, or of all, to the receiver ``name`` of the setting
+        ``webhooks``; of some kinds such as ``stepward.task.completed``, or of all.
+
+        Each event is posted at least once, signed (Standard Webhooks), those of a task in order. It is for tasks that
+        are submitted from then on. The Supervisor posts them; only its settings need the receiver.
+        """
+        self._refuse_running(f"webhook {name}")
+        if name in self._webhooks:
+            raise DeclarationError(f"webhook {name}: expected one declaration, found two; rename one")
+        chosen, route = routes_of(self.name, name, workflows, events, self.registry)
+        self._webhooks.append(name)
+        for workflow in chosen:
+            known = self.registry.events_to.get(workflow)
+            self.registry.events_to[workflow] = route if known is None else f"{known} {route}"
 
     @property
     def outboxes(self) -> Sequence[str]:
@@ -206,6 +226,7 @@ class App(ScheduleDeclarations):
         return running
 
     async def _open(self, settings: Settings, roles: Roles) -> Running:
+        webhooks = checked_receivers(self._webhooks, webhooks_of(settings, self.name)) if roles.supervisor else ()
         codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
         store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
         await store.open()
@@ -242,6 +263,7 @@ class App(ScheduleDeclarations):
             hints=hints,
             endings=endings,
             sinks=sinks_of(settings, self.name, queues),
+            webhooks=webhooks,
             failures=self._failures,
             codec=codec,
             keeper=keeper,

@@ -8,11 +8,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from stepward.agent.declaration import Agent
-from stepward.errors import DeclarationError
+from stepward.errors import DeclarationError, SettingsError
+from stepward.events import EventReceiver
 from stepward.model.action import Action
 from stepward.model.failures import Redact
+from stepward.model.messages.event_queues import CODES, webhook_route
+from stepward.model.messages.status_events import StatusEventType
+from stepward.settings.sink_settings import NAME as WEBHOOK
+from stepward.workflow.definition import Workflow
+from stepward.workflow.registry import Registry
 
 T = TypeVar("T")
+R = TypeVar("R", bound=EventReceiver)
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -37,6 +44,47 @@ def checked_redact(redact: Redact | None) -> Redact | None:
             f"App.redact: expected a function of a text that returns a text, found {reprlib.repr(redact)}"
         )
     return redact
+
+
+def routes_of(
+    app: str, name: str, workflows: Iterable[Workflow[Any, Any]] | None, events: Iterable[str] | None, known: Registry
+) -> tuple[list[str], str]:
+    """The workflows whose tasks a webhook gets the events of, and what is recorded with these. Raises
+    DeclarationError."""
+    what = f"webhook {reprlib.repr(name)}"
+    if not isinstance(name, str) or not WEBHOOK.fullmatch(name):
+        raise DeclarationError(f"{what}: expected a name of 1 to 40 of a-z 0-9 _ - that begins with a letter")
+    chosen = known.newest.values() if workflows is None else list(several(workflows, f"{what}: workflows"))
+    for each in chosen:
+        if not isinstance(each, Workflow) or each.name not in known.newest:
+            raise DeclarationError(
+                f"{what}: workflows: expected workflows of this application, found {reprlib.repr(each)}; declare it"
+            )
+    kinds = None if events is None else [_kind(each, what) for each in several(events, f"{what}: events")]
+    if kinds == []:
+        raise DeclarationError(f"{what}: events: expected one kind or more, found none; leave it out for all")
+    return [each.name for each in chosen], webhook_route(app, name, kinds)
+
+
+def _kind(given: object, what: str) -> StatusEventType:
+    known = [kind.value for kind in CODES]
+    if given not in known:
+        raise DeclarationError(f"{what}: events: expected some of {', '.join(known)}, found {reprlib.repr(given)}")
+    return StatusEventType(given)
+
+
+def checked_receivers(declared: Sequence[str], receivers: Sequence[R]) -> Sequence[R]:
+    """``receivers``, if there is one for each declared webhook and no other. Raises SettingsError."""
+    given = [receiver.name for receiver in receivers]
+    for name in declared:
+        if name not in given:
+            raise SettingsError(
+                f"webhooks: expected url and secret of {name}, which App.webhook declares, found none; add the receiver"
+            )
+    for name in given:
+        if name not in declared:
+            raise SettingsError(f"webhooks: expected {name} to be declared by App.webhook, found it is not; declare it")
+    return receivers
 
 
 def operations_of(agents: Sequence[Agent]) -> list[Action[Any, Any]]:

@@ -202,7 +202,14 @@ class QueueRefused(TransportError):
 
 
 class AlertRefused(StepwardError):
-    """A sink refused an alert; it is offered again later."""
+    """A receiver refused an alert or a status event; it is offered again later.
+
+    ``status`` is its answer over HTTP, if it gave one.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ArchiveUnavailable(StepwardError):

@@ -74,6 +74,29 @@ class AlertSink(Protocol):
         ...
 
 
+class EventReceiver(Protocol):
+    """A webhook that gets status events."""
+
+    @property
+    def name(self) -> str:
+        """The webhook's name, unique in an application."""
+        ...
+
+    @property
+    def queue(self) -> str:
+        """The queue of its events in the store."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """Where its events go, for operators: without secrets."""
+        ...
+
+    async def deliver(self, id: str, body: bytes) -> None:
+        """Take an event, or raise AlertRefused; it may come more than once, under the same id."""
+        ...
+
+
 class Observers:
     """The observers of a process; an actor calls ``emit``, which never raises."""
 

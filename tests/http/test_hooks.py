@@ -26,7 +26,7 @@ OTHER = "whsec_" + "B" * 32
 
 def signed(body: bytes, id: str = "msg_1", *, secret: str = HOOK_SECRET, ago: float = 0.0) -> dict[str, str]:
     """The headers of a sender that signed the body so many seconds ago."""
-    return JSON | signed_headers(secret, id, time.time() - ago, body)
+    return JSON | signed_headers([secret], id, time.time() - ago, body)
 
 
 async def send(caller: httpx.AsyncClient, data: Any, id: str = "msg_1", **how: Any) -> httpx.Response:

@@ -264,7 +264,7 @@ async def test_a_receiver_that_never_begins_tls_receives_nothing() -> None:
 
 def test_certificates_are_checked_by_default() -> None:
     made = WebhookSink("https://hooks.example.com/", SECRET)
-    tls: ssl.SSLContext = vars(made)["_tls"]
+    tls: ssl.SSLContext = vars(vars(made)["_posts"])["_tls"]
     assert (tls.verify_mode, tls.check_hostname) == (ssl.CERT_REQUIRED, True)
 
 

@@ -50,6 +50,7 @@ READING = {
     "alerts sinks",
     "alerts silences",
     "dead-letters",
+    "webhooks",
     "instances",
     "agents",
     "agents stats",

@@ -16,7 +16,7 @@ from stepward.agent.http.answers import retry_after, told
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.model.messages.completion_tokens import read_token
-from stepward.observers.webhook import FINAL
+from stepward.observers.webhook_posts import FINAL
 from stepward.outbox.entry import OutboxRow, read
 from stepward.payload import DEPTH, check_size
 from stepward.payload.nesting import is_deeper

@@ -136,7 +136,7 @@ def _move(stream: Stream, task: Task) -> TaskMove:
 def _tell(stream: Stream, change: Change, task: Task) -> None:
     chance = stream.chance
     if task.reply_to is not None and chance.random() < 0.3:
-        change.status_events = AddedEvents(REPLIES, task.events + (chance.random() < 0.05), [b'{"told":1}'])
+        change.status_events = AddedEvents(task.events + (chance.random() < 0.05), [b'{"told":1}'], [(REPLIES,)])
     if chance.random() < 0.1:
         change.alert(Alert(kind="task_error", task=task.uid, task_id=task.id, message="look"))
     if chance.random() < 0.1:

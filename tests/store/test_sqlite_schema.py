@@ -59,6 +59,7 @@ SMALL = (
     "stepward_agent_slot",
     "stepward_alert_sink",
     "stepward_alert_silence",
+    "stepward_webhook",
     "stepward_instance",
     "stepward_leadership",
     "json_each",

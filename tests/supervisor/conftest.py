@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from stepward.clock import Clock, Environment, SystemClock
 from stepward.errors import AlertRefused
-from stepward.events import AlertSink, Event, Observers
+from stepward.events import AlertSink, Event, EventReceiver, Observers
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
 from stepward.model.records import Alert
 from stepward.settings import Settings
@@ -48,7 +48,12 @@ class Bench:
         self.made: list[Supervisor] = []
 
     def supervisor(
-        self, *sinks: AlertSink, archive: Archive | None = None, clock: Clock | None = None, **settings: Any
+        self,
+        *sinks: AlertSink,
+        webhooks: Sequence[EventReceiver] = (),
+        archive: Archive | None = None,
+        clock: Clock | None = None,
+        **settings: Any,
     ) -> Supervisor:
         made = Supervisor(
             self.store,
@@ -57,6 +62,7 @@ class Bench:
             observers=Observers(self.told.append),
             environment=Environment(clock=clock or SystemClock(), failpoint=self.passed.append),
             sinks=sinks,
+            webhooks=webhooks,
             archive=archive,
         )
         self.made.append(made)

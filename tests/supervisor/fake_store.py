@@ -35,12 +35,14 @@ from stepward.store.contract import (
 from stepward.store.contract.values.early_warnings import KeptWarnings, WarningFigures
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
+from tests.supervisor.fake_webhooks import FakeWebhooks
 
 
-class FakeStore:
+class FakeStore(FakeWebhooks):
     """Implements ``SupervisorStore``; verbs that prove a term change nothing under another."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.time = 1000.0
         self.jump = 0.0
         """How far another server's clock is ahead that answers from the next ``due`` on."""

@@ -29,6 +29,7 @@ from stepward.cli.commands.system.instances import drain, instances
 from stepward.cli.commands.system.limit import limit
 from stepward.cli.commands.system.queues import events, post
 from stepward.cli.commands.system.schedules import schedules
+from stepward.cli.commands.system.webhooks import webhooks
 from stepward.cli.commands.tasks.batch import batch
 from stepward.cli.commands.tasks.complete import complete, fail
 from stepward.cli.commands.tasks.delete import delete
@@ -46,7 +47,10 @@ from stepward.cli.processes.exit import bound_end
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),
     "Give": (submit, post, signal, update, complete, fail),
-    "Look": (tasks, show, steps, history, events, alerts, dead_letters, instances, agents, limit, schedules, audit),
+    "Look": (
+        *(tasks, show, steps, history, events, alerts, dead_letters, webhooks),
+        *(instances, agents, limit, schedules, audit),
+    ),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, fork, batch, drain),
     "Keep": (check, replay, contract_kit, token, grant, key_uses, purge, delete, migrate, version, completion),
 }

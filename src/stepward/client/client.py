@@ -22,6 +22,7 @@ from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
 from stepward.model.agents import AgentStats
+from stepward.model.messages.webhooks import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES
@@ -136,6 +137,18 @@ class Client(SubmittingClient, SchedulingClient):
     async def discard(self, *numbers: int) -> list[int]:
         """Throw dead letters away; the numbers of those that were there."""
         return await self._session.store.operators.discard(numbers, self._session.actor)
+
+    async def webhooks(self) -> list[Webhook]:
+        """The webhooks that get status events, by name, and how each fares; none before a Supervisor has led."""
+        return await self._session.store.operators.webhooks()
+
+    async def enable_webhook(self, name: str) -> bool:
+        """Have a disabled webhook get events again, first those that wait; False if it is enabled."""
+        return await self._session.store.operators.enable_webhook(name, self._session.actor)
+
+    async def disable_webhook(self, name: str) -> bool:
+        """Have a webhook get nothing until it is enabled; its events wait, seven days each. False if it is disabled."""
+        return await self._session.store.operators.disable_webhook(name, self._session.actor)
 
     async def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""

@@ -74,6 +74,8 @@ DONE = {
     "drain": "Asked: with its next heartbeat the process starts nothing more, and ends once what runs is done.",
     "silence": "Silent: no sink gets these alerts until then; what is open then is sent.",
     "unsilence": "The silence is over: sinks get what is still open.",
+    "enable_webhook": "The webhook is enabled: it gets first the events that wait.",
+    "disable_webhook": "The webhook is disabled: its events wait, for seven days each.",
     "test_sink": "The leading Supervisor sends the test; the row of the sink shows its answer.",
     "suspend_agent": "Suspended: what is under way ends by itself, and steps wait with no failure counted.",
     "resume_agent": "Resumed: the Agent is asked again, a little more each moment.",

@@ -73,6 +73,7 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             alert_acts.silence_act,
             instance_acts.drain_act,
             alert_acts.sink_act,
+            alert_acts.webhook_act,
             schedule_acts.schedule_act,
             dead_letter_acts.dead_letter_act,
             live,

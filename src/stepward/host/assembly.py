@@ -9,7 +9,7 @@ from stepward.agent.declaration import Agent
 from stepward.client.scheduling.schedule_declaration import Recurring
 from stepward.client.waiting.waiting import Endings
 from stepward.clock import Environment
-from stepward.events import AlertSink, Hints, Observers
+from stepward.events import AlertSink, EventReceiver, Hints, Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.signing import Signer
@@ -47,6 +47,7 @@ class Parts:
     hints: Hints
     endings: Endings
     sinks: Sequence[AlertSink]
+    webhooks: Sequence[EventReceiver] = ()
     failures: FailureConverter = field(default_factory=FailureConverter)
     codec: PayloadCodec | None = None
     """Encrypts payloads in whatever else a process opens on its store; its store and transport have it."""

@@ -43,6 +43,7 @@ READS = (
     ToolChoice(operation="list_instances", whole_store=True),
     ToolChoice(operation="list_limits", whole_store=True),
     ToolChoice(operation="list_letters", whole_store=True),
+    ToolChoice(operation="list_webhooks", whole_store=True),
     ToolChoice(operation="list_audit", whole_store=True),
 )
 ACTS = (
@@ -72,6 +73,8 @@ ACTS = (
     ToolChoice(operation="pause_schedule", acts=True, whole_store=True),
     ToolChoice(operation="resume_schedule", acts=True, whole_store=True),
     ToolChoice(operation="put_back_letters", acts=True, whole_store=True),
+    ToolChoice(operation="enable_webhook", acts=True, whole_store=True),
+    ToolChoice(operation="disable_webhook", acts=True, whole_store=True),
 )
 """What deletes is not among them: discarding dead letters, removing schedules."""
 ACTING_ROLES = frozenset({"operator", "admin"})

@@ -58,7 +58,7 @@ class Task(Struct, kw_only=True, gc=False):
     started_at: float | None = None
     finished_at: float | None = None
     events: int = 0
-    """Status events sent to ``reply_to`` so far: the sequence number of the last one."""
+    """Status events sent so far: the sequence number of the last one."""
     deadline: float | None = None
     """The task's own deadline, if its submission or its workflow sets one."""
     hangs: int = 0
@@ -67,6 +67,8 @@ class Task(Struct, kw_only=True, gc=False):
     """Its depth: how many ancestors it has."""
     attributes: bytes = b"{}"
     """Typed values by which it is searched, as a JSON object; see ``model/tasks/attributes.py``."""
+    events_to: str | None = None
+    """The webhooks that get its status events; see ``model/messages/event_queues.py``."""
 
 
 class Step(Struct, kw_only=True, gc=False):
@@ -255,6 +257,8 @@ class WorkflowRecord(Struct, frozen=True, kw_only=True):
     complete_seconds: float | None = None
     plan: bytes | None = None
     """The stages of a declared plan as JSON; None for a workflow in code."""
+    events_to: str | None = None
+    """``events_to`` of its tasks."""
 
 
 class DeadLetter(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from stepward.errors import Refused
 
@@ -16,10 +16,11 @@ TOLERANCE = 300.0
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 
-def signed_headers(secret: str, id: str, at: float, body: bytes) -> dict[str, str]:
-    """The three headers that sign ``body``."""
+def signed_headers(secrets: Sequence[str], id: str, at: float, body: bytes) -> dict[str, str]:
+    """The three headers that sign ``body``, with a signature by each secret."""
     timestamp = str(int(at))
-    return {ID: id, TIMESTAMP: timestamp, SIGNATURE: _signature(key_of(secret), id, timestamp, body)}
+    signatures = [_signature(key_of(secret), id, timestamp, body) for secret in secrets]
+    return {ID: id, TIMESTAMP: timestamp, SIGNATURE: " ".join(signatures)}
 
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float, *, tolerance: float = TOLERANCE) -> str:

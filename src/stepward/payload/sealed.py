@@ -37,6 +37,7 @@ PLAIN_ALERTS = frozenset(
         "standby_behind",
         "key_missing",
         "schedule_late",
+        "webhook_disabled",
     }
 )
 """Kinds of alerts that quote no payload; an open one is found by its details."""

@@ -32,6 +32,7 @@ from stepward.settings.display import (
 from stepward.settings.hook_settings import HookSettings, read_hooks, show_hooks
 from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
 from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_tables, show_sinks
+from stepward.settings.webhook_settings import WebhookSettings, read_webhooks, show_webhooks
 
 PREFIX = "STEPWARD_"
 NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPENID_SECRET", "STEPWARD_TOKEN"})
@@ -40,8 +41,7 @@ NOT_SETTINGS = frozenset({"STEPWARD_DEBUG", "STEPWARD_FAILPOINT", "STEPWARD_OPEN
 OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_[A-Z]+(_\w+)?)?)")
 SECRETS = frozenset({"webhook_secret", "encryption"})
 """Settings that may name a file or a variable in place of the secret."""
-TABLES = {"alert_sinks": "sinks", "hooks": "hooks"}
-"""Settings that are tables by name, in which each URL and secret may do so."""
+TABLES = {"alert_sinks": "sinks", "hooks": "hooks", "webhooks": "webhooks"}  # by name; their URLs and secrets may too
 DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
 """Most parts of a dotted key: the time to read one grows with their square."""
 FILE_BYTES = 1024 * 1024
@@ -123,6 +123,8 @@ class Settings:
     """More sinks of alerts, as a table by their names: ``{"ops": {"type": "webhook", "url": …, "secret": …}}``."""
     hooks: tuple[HookSettings, ...] | None = _setting(None, read_hooks, show=show_hooks)
     """Where signed webhooks come in, by their names: ``{"orders": {"queue": "orders", "secret": …}}``."""
+    webhooks: tuple[WebhookSettings, ...] | None = _setting(None, read_webhooks, show=show_webhooks)
+    """Where ``App.webhook`` posts status events, by their names: ``{"crm": {"url": …, "secret": …}}``."""
     warn_task_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)
     """The share of the time until its deadline from which a task raises a warning."""
     warn_lease_at: float | None = _setting(0.8, thresholds.share, show=thresholds.show_share)

@@ -20,7 +20,7 @@ PATTERN = re.compile(r"[^\x00-\x20]{1,200}")
 MOST_SINKS = 20
 MOST_PATTERNS = 100
 E = TypeVar("E", bound=StrEnum)
-REFERENCES = ("url", "secret")
+REFERENCES = ("url", "secret", "previous_secret")
 """Keys whose value may be ``env:NAME`` or ``file:PATH``."""
 
 

@@ -108,6 +108,7 @@ def task(row: RowValues) -> Task:
         hangs=row[29],
         depth=row[30],
         attributes=row[31],
+        events_to=row[32],
     )
 
 

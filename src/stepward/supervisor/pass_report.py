@@ -26,6 +26,8 @@ class PassReport:
     unserved: int = 0
     delivered: int = 0
     refused: int = 0
+    posted: int = 0
+    """Status events that webhooks took."""
     purged: int = 0
 
     @property
@@ -48,5 +50,6 @@ class PassReport:
             unserved=self.unserved + other.unserved,
             delivered=self.delivered + other.delivered,
             refused=self.refused + other.refused,
+            posted=self.posted + other.posted,
             purged=self.purged + other.purged,
         )

@@ -6,14 +6,13 @@ loses leadership in the middle of a pass changes nothing more. It needs no workf
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
-from stepward.events import AlertSink, Observers
+from stepward.events import AlertSink, EventReceiver, Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.policies import grown
 from stepward.settings import Settings
@@ -21,12 +20,14 @@ from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.beside import Beside
 from stepward.supervisor.checks import checks_of
 from stepward.supervisor.deletions.deletions import Cleaning
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.judge import TaskVerdict, judge, judge_task
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
+from stepward.supervisor.webhooks.webhook_delivery import WebhookDelivery
 
 BATCH = 1000
 BATCHES = 10
@@ -51,6 +52,7 @@ class Supervisor:
         observers: Observers,
         environment: Environment,
         sinks: Sequence[AlertSink],
+        webhooks: Sequence[EventReceiver] = (),
         archive: Archive | None = None,
         keeper: PayloadKeeper | None = None,
     ) -> None:
@@ -63,7 +65,9 @@ class Supervisor:
         self._schedules = DueSchedules(store, observers, environment.new_uid, allowed=settings.warn_schedule_late)
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
-        self._delivering: asyncio.Task[None] | None = None
+        self._alerts = Beside(self._delivery.run, observers, self._actor)
+        self._webhook_delivery = WebhookDelivery(store, webhooks, observers, environment)
+        self._webhooks = Beside(self._webhook_delivery.run_on, observers, self._actor)
         self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules)
         self._retention = Retention(
             store,
@@ -123,9 +127,8 @@ class Supervisor:
         """Stop the delivery of alerts and the deletion; another leader, or the next start, continues."""
         await self._retention.close()
         await self._cleaning.close()
-        if self._delivering is not None:
-            self._delivering.cancel()
-            await asyncio.gather(self._delivering, return_exceptions=True)
+        await self._alerts.close()
+        await self._webhooks.close()
 
     async def _pass(self, *, in_background: bool) -> PassReport:
         self._failpoint("supervisor.pass.before")
@@ -226,6 +229,7 @@ class Supervisor:
             unserved=unserved,
             delivered=delivered,
             refused=refused,
+            posted=await self._post(in_background=in_background),
         )
 
     async def _fence(self, term: int) -> int:
@@ -278,15 +282,11 @@ class Supervisor:
             return 0, 0
         if not in_background:
             return await self._delivery.run()
-        if self._delivering is None or self._delivering.done():
-            self._delivering = asyncio.create_task(self._deliver())
+        self._alerts.begin()
         return 0, 0
 
-    async def _deliver(self) -> None:
-        try:
-            await self._delivery.run()
-        except (StoreUnavailable, CommitUnknown) as error:
-            self._observers.emit("store.unavailable", actor=self._actor, error=str(error))
+    async def _post(self, *, in_background: bool) -> int:
+        return self._webhooks.begin() if in_background else await self._webhook_delivery.run()
 
     def _pause(self) -> float:
         """Seconds until the next pass; less while batches run."""

@@ -14,6 +14,7 @@ from stepward.client.live.live_values import Unset
 from stepward.client.submitting.validation import Id
 from stepward.errors import Refused
 from stepward.model.agents import AgentStats
+from stepward.model.messages.webhooks import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState
 from stepward.store.contract import Batch, TaskCount
@@ -111,6 +112,18 @@ class SyncClient(SyncSubmittingClient, SyncSchedulingClient):
     def discard(self, *numbers: int) -> list[int]:
         """Discard dead letters; the numbers of those that existed."""
         return self._thread.call(self._open_client.discard(*numbers))
+
+    def webhooks(self) -> list[Webhook]:
+        """The webhooks that get status events, by name, and how each fares."""
+        return self._thread.call(self._open_client.webhooks())
+
+    def enable_webhook(self, name: str) -> bool:
+        """Have a disabled webhook get events again; False if it is enabled."""
+        return self._thread.call(self._open_client.enable_webhook(name))
+
+    def disable_webhook(self, name: str) -> bool:
+        """Have a webhook get nothing until it is enabled; False if it is disabled."""
+        return self._thread.call(self._open_client.disable_webhook(name))
 
     def audits(self, id: Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""

@@ -30,6 +30,7 @@ MEANINGS = {
     "key_missing": "a batch waits for a key of encryption that the leading Supervisor lacks",
     "schedule_late": "a schedule started a task late, or left a time out: see why no Supervisor ran",
     "sink_test": "an operator tests a sink",
+    "webhook_disabled": "a webhook took no event for two days: mend its receiver, then enable it",
     "internal": "one task's data broke a Scheduler's own code; the others go on",
     "change_refused": "one task's data does not fit the store; the others go on",
 }
@@ -39,6 +40,7 @@ MEANINGS = {
 PAGES = {
     "dead_letter": ("/dead-letters", "the dead letters"),
     "unproven_message": ("/dead-letters", "the dead letters"),
+    "webhook_disabled": ("/alerts#webhooks", "the webhooks"),
     "unserved": ("/instances", "the instances"),
     "mixed_code": ("/instances", "the instances"),
     "lease_late": ("/instances", "the instances"),

@@ -25,6 +25,8 @@ class Registry:
         self.newest: dict[str, Workflow[Any, Any]] = {}
         """By name, the version that was given last."""
         self.operations: dict[str, Action[Any, Any]] = {}
+        self.events_to: dict[str, str] = {}
+        """By name of a workflow, the webhooks that get the status events of its tasks."""
         for workflow in workflows:
             if not isinstance(workflow, Workflow):
                 raise DeclarationError(
@@ -45,6 +47,7 @@ class Registry:
                 policy=workflow.supervision.to_json(),
                 complete_seconds=workflow.complete_seconds,
                 plan=None if workflow.plan is None else to_json(workflow.plan),
+                events_to=self.events_to.get(workflow.name),
             )
             for workflow in self.workflows.values()
         ]

@@ -14,7 +14,7 @@ from stepward.settings import Settings
 from tests.deploy.files import ROOT, VERSION
 from tests.deploy.kubernetes import chart, chart_rules
 
-SECRET = {"webhook_secret", "encryption", "alert_sinks", "hooks"}
+SECRET = {"webhook_secret", "encryption", "alert_sinks", "hooks", "webhooks"}
 """Settings that may hold a secret."""
 BROKEN = {
     "a block without end": ("templates/migrate.yaml", "{{- end }}", "", "unexpected EOF"),

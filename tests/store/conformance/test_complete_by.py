@@ -34,10 +34,10 @@ async def test_a_commit_moves_it_with_a_move_or_alone(world: World, store: Store
     await store.scheduler.commit("s1", [Change(task=task.uid, complete_by=store.now() + 90)], None)
     found = await read(store, task)
     assert (found.complete_by, found.state) == (store.now() + 90, TaskState.WAITING)
-    told = AddedEvents(queue="replies.shop.web", before=found.events, bodies=[b"{}"])
+    told = AddedEvents(found.events, [b"{}"], [("replies.shop.web",)])
     await store.scheduler.commit("s1", [Change(task=task.uid, status_events=told)], None)
     assert (await read(store, task)).complete_by == store.now() + 90
-    told = AddedEvents(queue="replies.shop.web", before=found.events + 1, bodies=[b"{}"])
+    told = AddedEvents(found.events + 1, [b"{}"], [("replies.shop.web",)])
     await store.scheduler.commit("s1", [Change(task=task.uid, status_events=told, complete_by=store.now() + 95)], None)
     assert (await read(store, task)).complete_by == store.now() + 95
     await store.scheduler.commit("s1", [Change(task=task.uid, move=move(found, TaskState.PROCESSING))], None)

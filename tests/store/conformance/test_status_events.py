@@ -47,7 +47,7 @@ async def data(store: Store, number: int) -> Any:
 
 
 def telling(task: Task, *bodies: bytes, queue: str = QUEUE) -> AddedEvents:
-    return AddedEvents(queue, task.events, list(bodies))
+    return AddedEvents(task.events, list(bodies), [(queue,)] * len(bodies))
 
 
 async def apply(store: Store, *changes: Change) -> dict[str, str]:
@@ -69,7 +69,7 @@ async def test_an_owners_events_follow_the_events_before(world: World, store: St
 async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, store: Store, count: int) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    late = Change(task=task.uid, inserts=[step(task)], status_events=AddedEvents(QUEUE, count, [b"late"]))
+    late = Change(task=task.uid, inserts=[step(task)], status_events=AddedEvents(count, [b"late"], [(QUEUE,)]))
     assert "another process has reported on" in (await apply(store, late))[task.uid]
     assert (await standing(store), (await read(store, task)).events) == (before, 2)
     assert await store.client.steps(task.id) == []
@@ -78,7 +78,9 @@ async def test_who_has_not_read_the_tasks_count_tells_nothing(world: World, stor
 async def test_an_end_without_the_tasks_event_count_is_not_reported(world: World, store: Store) -> None:
     task = await claimed(world, store, reply_to=QUEUE)
     before = await standing(store)
-    end = Change(task=task.uid, move=move(task, TaskState.PROCESSED), status_events=AddedEvents(QUEUE, 1, [b"end"]))
+    end = Change(
+        task=task.uid, move=move(task, TaskState.PROCESSED), status_events=AddedEvents(1, [b"end"], [(QUEUE,)])
+    )
     assert "another process has reported on" in (await apply(store, end))[task.uid]
     assert (await standing(store), await read(store, task)) == (before, task)
 

@@ -30,6 +30,7 @@ SMALL = {
     "alert",
     "alert_sink",
     "alert_silence",
+    "webhook",
     "state_sample",
     "flow",
     "flow_limit",

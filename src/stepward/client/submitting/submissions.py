@@ -21,7 +21,7 @@ from stepward.errors import Refused
 from stepward.events import Hints
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.pipeline_plan import Plan, Plans, from_json
-from stepward.model.records import Task
+from stepward.model.records import Task, WorkflowRecord
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
@@ -254,6 +254,9 @@ class Preparation:
             "wake_at": validation.wake(options.delay, deadline, now),
             "reply_to": validation.reply_queue(options.reply_to, self._app),
             "created_at": now,
+            "events_to": known.events_to
+            if isinstance(known, WorkflowRecord)
+            else self._registry.events_to.get(known.name),
         }
         made = []
         for id, input in zip(ids, inputs, strict=False):

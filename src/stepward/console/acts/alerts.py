@@ -37,6 +37,17 @@ async def sink_act(request: PageRequest, client: RequestClient, console: SharedC
     return back_to(request, "/alerts", "test_sink")
 
 
+@post("/alerts/webhook", permission=Permission.OPERATE)
+async def webhook_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
+    """Have a webhook get nothing more, or its events again."""
+    form = await sent_form(request, console.guard, client.principal)
+    name, verb = form.text("name"), form.text("verb")
+    act = client.unscoped.enable_webhook if verb == "enable" else client.unscoped.disable_webhook
+    if not await act(name):
+        raise HttpRefusal(409, f"webhook {name[:100]}: {STALE}")
+    return back_to(request, "/alerts", "enable_webhook" if verb == "enable" else "disable_webhook")
+
+
 @post("/alerts/silence", permission=Permission.OPERATE)
 async def silence_act(request: PageRequest, client: RequestClient, console: SharedConsole) -> Redirect:
     """Tell the sinks nothing of a kind of alerts until a time, or tell them again."""

@@ -50,6 +50,7 @@ async def alerts_page(request: PageRequest, client: RequestClient, console: Shar
     ]
     values = {"groups": shown, "everything": everything, "sinks": await _sinks(client)}
     values["silences"] = await _silences(client)
+    values["webhooks"] = await client.unscoped.webhooks() if client.principal.may(Permission.READ_ALL) else []
     return await console.page(request, client, "alerts.html", values)
 
 

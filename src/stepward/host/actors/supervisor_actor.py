@@ -69,5 +69,6 @@ class SupervisorActor:
             observers=parts.observers,
             environment=parts.environment,
             sinks=parts.sinks,
+            webhooks=parts.webhooks,
             keeper=parts.keeper,
         )

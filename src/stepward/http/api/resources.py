@@ -112,6 +112,23 @@ class SinkResource(Struct, frozen=True, kw_only=True):
     reported_at: datetime
 
 
+class WebhookResource(Struct, frozen=True, kw_only=True):
+    """A webhook that gets status events."""
+
+    name: str
+    description: str
+    state: str
+    reported_at: datetime
+    taken: int
+    taken_at: datetime | None
+    failing_since: datetime | None
+    tries: int
+    next_try: datetime
+    error: str | None
+    disabled_at: datetime | None
+    disabled_by: str | None
+
+
 class SilenceResource(Struct, frozen=True, kw_only=True):
     """Alerts of a kind that no sink gets until an instant."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar.handlers import HTTPRouteHandler
 
 from stepward.http.api import batches, completions, principal
-from stepward.http.api.system import agents, alerts, audit, dead_letters, instances, limits, schedules
+from stepward.http.api.system import agents, alerts, audit, dead_letters, instances, limits, schedules, webhooks
 from stepward.http.api.tasks import (
     diagnosis,
     forks,
@@ -73,4 +73,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     dead_letters.list_letters,
     dead_letters.put_back_letters,
     dead_letters.discard_letters,
+    webhooks.list_webhooks,
+    webhooks.enable_webhook,
+    webhooks.disable_webhook,
 )

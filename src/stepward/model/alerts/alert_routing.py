@@ -47,6 +47,7 @@ SEVERITIES: Mapping[str, Severity] = {
             "unreadable_inbox",
             "unreadable_reply",
             "unserved",
+            "webhook_disabled",
         ),
         Severity.ERROR,
     ),

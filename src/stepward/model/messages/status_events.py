@@ -62,7 +62,7 @@ def status_event(task: Task, kind: StatusEventType, sequence: int, at: float, **
         {
             "specversion": "1.0",
             "id": f"{task.uid}/{sequence}",
-            "source": f"/stepward/{(task.reply_to or '').split('.')[1]}",
+            "source": f"/stepward/{(task.reply_to or task.events_to or '').split('.')[1]}",
             "type": kind.value,
             "subject": task.id,
             "time": instant(at),

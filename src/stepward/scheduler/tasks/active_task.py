@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stepward.model.effects import is_deferred
+from stepward.model.messages.event_queues import queues_for
 from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Step, Task
@@ -122,16 +123,16 @@ class ActiveTask:
         return self.change
 
     def report(self, kind: StatusEventType, now: float, **data: Any) -> None:
-        """Tell the task's private response queue, if it has one; it stands there once the change is committed."""
+        """Tell the queues that get such events of the task; it stands there once the change is committed."""
         task = self.task
-        if task.reply_to is None:
+        if task.reply_to is None and task.events_to is None:
             return
-        change = self.changed()
-        added = change.status_events
-        if added is None:
-            added = change.status_events = AddedEvents(task.reply_to, task.events)
-        sequence = task.events + len(added.bodies) + 1
-        added.bodies.append(status_event(task, kind, sequence, now, **data))
+        if queues := queues_for(task.reply_to, task.events_to, kind):
+            change = self.changed()
+            added = change.status_events = change.status_events or AddedEvents(task.events)
+            sequence = task.events + len(added.bodies) + 1
+            added.bodies.append(status_event(task, kind, sequence, now, **data))
+            added.queues.append(queues)
 
     def begin_anew(self, now: float) -> None:
         """Discard what this turn decided; a submission and its status events stay."""

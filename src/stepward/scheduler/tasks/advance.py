@@ -92,7 +92,7 @@ class Advance:
         decisions = execution.take()
         delivered = decisions.take_delivery(step.key)
         active.finish(step, reply, delivered, now)
-        if active.task.reply_to is not None:
+        if active.task.reply_to is not None or active.task.events_to is not None:
             self._note_outcome(active, step, error, now, delivered=delivered is not None)
         self._apply(active, decisions, now)
 
@@ -235,7 +235,7 @@ class Advance:
         else:
             change.inserts.append(step)
         if step.kind is StepKind.CHILD:
-            child_tasks.begin(active, step, call, self._settings.child_depth, now)
+            child_tasks.begin(active, step, call, self._registry.events_to, self._settings.child_depth, now)
         else:
             self._starts.ask(active, step, now)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from stepward.model import failures
@@ -17,7 +19,9 @@ from stepward.workflow.definition import Workflow
 UNDONE = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
 
 
-def begin(active: ActiveTask, step: Step, call: StepCall, child_depth: int, now: float) -> None:
+def begin(
+    active: ActiveTask, step: Step, call: StepCall, events_to: Mapping[str, str], child_depth: int, now: float
+) -> None:
     """Have this turn's change begin the child; a step that stands too deep is refused instead."""
     task, action = active.task, call.action
     active.children += 1
@@ -32,7 +36,9 @@ def begin(active: ActiveTask, step: Step, call: StepCall, child_depth: int, now:
     version = action.version if isinstance(action, Workflow) else "1"
     if isinstance(action, Workflow) and action.plan is not None:
         active.changed().plan(action.name, version, action.plan)
-    active.changed().begin_child(started_by(task, step, call, version, limit, now))
+    child = started_by(task, step, call, version, limit, now)
+    child.events_to = events_to.get(child.workflow)
+    active.changed().begin_child(child)
 
 
 def started_by(parent: Task, step: Step, call: StepCall, version: str, deadline: float | None, now: float) -> Task:

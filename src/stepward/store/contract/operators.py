@@ -23,6 +23,7 @@ from stepward.store.contract.parts.retention import (
     Purged,
     RuledRetentionStore,
 )
+from stepward.store.contract.parts.webhooks import WebhookStore
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.search.conditions import Condition
@@ -36,6 +37,7 @@ class OperatorStore(
     BatchStore,
     KeyUseStore,
     AlertSinkStore,
+    WebhookStore,
     LimitStore,
     Protocol,
 ):

@@ -15,6 +15,7 @@ from stepward.store.contract.parts.batches import BatchWork
 from stepward.store.contract.parts.erasure import ArchiveErasureStore
 from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
 from stepward.store.contract.parts.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
+from stepward.store.contract.parts.webhooks import WebhookDeliveryStore
 from stepward.store.contract.values.change_rows import Post
 from stepward.store.contract.values.server import Standby
 
@@ -90,7 +91,14 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
 
 
 class SupervisorStore(
-    RuledRetentionStore, PruningStore, AlertDeliveryStore, BatchWork, ObjectOwnerStore, ArchiveErasureStore, Protocol
+    RuledRetentionStore,
+    PruningStore,
+    AlertDeliveryStore,
+    WebhookDeliveryStore,
+    BatchWork,
+    ObjectOwnerStore,
+    ArchiveErasureStore,
+    Protocol,
 ):
     """The verbs of a Supervisor; ``term`` proves leadership in every changing statement.
 

@@ -28,6 +28,7 @@ class Descendant(NamedTuple):
     id: str
     state: TaskState
     reply_to: str | None
+    events_to: str | None
 
 
 def check_ended(task: Task | Descendant) -> None:

@@ -28,7 +28,7 @@ NOTHING = (None, b"", b"{}", "", "{}")
 """Cells that are stored as they are: nothing, a planned step's input, details without any."""
 EVENT_ID = b'"id":"'
 EVENT_DATA = b'"data":'
-RESPONSES = "replies."
+EVENT_QUEUES = ("replies.", "webhooks.")
 OF_STEP = 3
 """What a payload of a step is bound to: the task, the run, the key."""
 PLACES_KEPT = 4096
@@ -123,7 +123,7 @@ class RowCodec:
         if form is PayloadForm.TEXT:
             return self.codec.seal(payload.encode(errors="surrogatepass"), owner, _place(column, bound)).decode()
         if form is PayloadForm.EVENT:
-            return sealed_event(self.codec, payload) if owner.startswith(RESPONSES) else payload
+            return sealed_event(self.codec, payload) if owner.startswith(EVENT_QUEUES) else payload
         if form is PayloadForm.ACT and _is_plain(payload):
             return payload
         return self.codec.seal(payload, owner, _place(column, bound), _shown(payload, form.value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct, field
 
 from stepward.model.records import InboxKind
@@ -114,12 +116,19 @@ class Post(Struct, frozen=True, kw_only=True):
 
 
 class AddedEvents(Struct, gc=False):
-    """Status events for the task's private response queue, put in the commit of the change."""
+    """Status events of a task for their queues, put in the commit of the change."""
 
-    queue: str
     before: int
     """The number of events before these; the change misses if the row's count differs."""
     bodies: list[bytes] = field(default_factory=list)
+    queues: list[tuple[str, ...]] = field(default_factory=list)
+    """The queues of each."""
+
+    def rows(self) -> Iterator[tuple[str, bytes]]:
+        """Each event for each of its queues, in order."""
+        for body, queues in zip(self.bodies, self.queues, strict=True):
+            for queue in queues:
+                yield queue, body
 
 
 ANSWER_SECONDS = 86_400.0

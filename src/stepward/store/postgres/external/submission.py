@@ -89,12 +89,12 @@ def _lists(tasks: Sequence[Task], plans: Plans, codec: RowCodec | None) -> str:
     events = [
         {
             "task": task.uid,
-            "queue": task.reply_to,
-            "body": _text(_sealed_event(task, codec)),
+            "queue": queue,
+            "body": _text(event if codec is None else codec.sealed("status_events.put", (queue, event))[1]),
             "expires_at": task.created_at + KEPT_SECONDS,
         }
         for task in tasks
-        if task.reply_to is not None
+        for queue, event in received(task)
     ]
     steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
     return json.dumps(
@@ -132,11 +132,6 @@ def _sealed(task: Task, codec: RowCodec | None) -> Task:
     if codec is None:
         return task
     return Task(**dict(zip(Task.__struct_fields__, codec.sealed("submission.insert", astuple(task)), strict=True)))
-
-
-def _sealed_event(task: Task, codec: RowCodec | None) -> bytes:
-    event = received(task)
-    return event if codec is None else codec.sealed("status_events.put", (task.reply_to, event))[1]
 
 
 def _row(record: msgspec.Struct) -> dict[str, Any]:

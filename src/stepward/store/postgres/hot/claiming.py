@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import PRIORITIES, History, Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
@@ -52,6 +51,6 @@ async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> t
     admitted = await permits.admit(connection, tasks, wanted.now)
     for task in admitted:
         if task.uid in unstarted:
-            await status_events.report(connection, task, StatusEventType.STARTED, wanted.now)
+            await status_events.report_start(connection, task, wanted.now)
     # In the place of those that wait for a permit others of the same priority may be taken.
     return tasks, admitted, bool(found) and (found[0][MORE] or len(admitted) < len(tasks))

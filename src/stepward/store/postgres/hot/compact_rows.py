@@ -51,6 +51,7 @@ TASK = {
     "hangs": 0,
     "depth": 0,
     "attributes": b"{}",
+    "events_to": None,
 }
 FINISH = {"state": StepState.COMPLETED, "error": None, "in_doubt": False}
 

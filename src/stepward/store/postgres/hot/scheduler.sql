@@ -77,7 +77,7 @@ candidate as materialized (
             order by uid limit t.part) as each
         order by each.uid limit t.part) as found),
 picked as materialized (
-    select t.uid, c.round, c.place, t.started_at is null and t.state = 'pending' and t.reply_to is not null as unstarted
+    select t.uid, c.round, c.place, t.started_at is null and t.state = 'pending' and (t.reply_to is not null or t.events_to is not null) as unstarted
     from candidate as c join {schema}.task as t on t.uid = c.uid
     where case when t.locked_by is null and t.wake_at is null and t.state in ('pending', 'undoing') then true end
     order by c.round, c.place limit $3 for update of t skip locked)

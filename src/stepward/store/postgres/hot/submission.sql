@@ -6,6 +6,6 @@ insert into {schema}.task ({task}) select * from unnest({task_arrays}) on confli
 -- Returns the tasks that have these ids already. The input of a later run is not what was submitted.
 select id, uid, workflow, case run when 1 then input end from {schema}.task where id = any($1::text[])
 
--- name: plan
--- Returns the plan of a workflow, if it declares one.
-select plan from {schema}.workflow where name = $1 and version = $2 and plan is not null
+-- name: declared
+-- Returns the plan of a workflow, if it declares one, and the webhooks of its tasks.
+select plan, events_to from {schema}.workflow where name = $1 and version = $2

@@ -151,9 +151,7 @@ def _children(changes: Sequence[Change]) -> list[TurnPart]:
 
 
 def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
-    events = [
-        (c.status_events.queue, body) for c in changes if c.status_events is not None for body in c.status_events.bodies
-    ]
+    events = [row for c in changes if c.status_events is not None for row in c.status_events.rows()]
     return [TurnPart("status_events.put", event_columns(events, now), None, "")] if events else []
 
 

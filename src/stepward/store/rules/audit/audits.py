@@ -162,6 +162,11 @@ def silence_audit(actor: str, act: str, silence: AlertSilence) -> Audit:
     return Audit(actor=actor, act=act, details=msgspec.json.encode(shown))
 
 
+def webhook_audit(actor: str, act: str, name: str) -> Audit:
+    """An operator enabled or disabled a webhook."""
+    return Audit(actor=actor, act=act, details=msgspec.json.encode({"webhook": name}))
+
+
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:
     """An operator deleted tasks that had ended."""
     return Audit(actor=actor, act="purge", details=msgspec.json.encode({"tasks": tasks, "ended_before": before}))

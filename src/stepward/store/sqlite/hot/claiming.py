@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from itertools import chain, zip_longest
 
-from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import Task
 from stepward.model.tasks.complete_by import of_claim
 from stepward.store import rows
@@ -85,6 +84,6 @@ def _take(connection: Connection, picked: list[Row], instance: str, now: float) 
     taken = [found[uid] for _, uid in picked]
     admitted = driven(connection, permits.admit, taken, now)
     for task in admitted:
-        if task.uid in unstarted and task.reply_to is not None:
-            driven(connection, status_events.report, task, StatusEventType.STARTED, now)
+        if task.uid in unstarted and (task.reply_to is not None or task.events_to is not None):
+            driven(connection, status_events.report_start, task, now)
     return taken, admitted

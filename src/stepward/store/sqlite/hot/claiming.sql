@@ -37,7 +37,7 @@ where {claimable} and workflow = ?1 and version = ?2 and priority = ?3 and {key}
 -- name: unstarted
 -- Returns those of the rows (a JSON array of rowids) whose start is to be reported.
 select t.uid from json_each(?1) as wanted cross join stepward_task as t on t.rowid = wanted.value
-where t.reply_to is not null and t.started_at is null and t.state = 'pending'
+where (t.reply_to is not null or t.events_to is not null) and t.started_at is null and t.state = 'pending'
 
 -- name: claim
 -- Claims the rows (a JSON array of rowids) for the instance.

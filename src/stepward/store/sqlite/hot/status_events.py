@@ -1,4 +1,4 @@
-"""Status events of a turn, put into their response queues unless another process counted one since the task was
+"""Status events of a turn, put into their queues unless another process counted one since the task was
 read."""
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ def put(connection: Connection, events: Sequence[tuple[str, AddedEvents]], now: 
     if connection.change_many(Q["count"], counts) != len(counts):
         raise Missed(TOLD_BY_OTHERS)
     expires_at = now + KEPT_SECONDS
-    bodies = [(added.queue, body, expires_at) for _, added in events for body in added.bodies]
-    connection.change_many(Q["put"], bodies)
+    rows = [(queue, body, expires_at) for _, added in events for queue, body in added.rows()]
+    connection.change_many(Q["put"], rows)

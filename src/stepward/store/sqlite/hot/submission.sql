@@ -7,6 +7,6 @@ from json_each(?1) as wanted cross join stepward_task as t on t.id = wanted.valu
 -- Inserts a task whose id is new; returns its uid if it was inserted.
 insert into stepward_task ({task}) values ({task_places}) on conflict (id) do nothing returning uid
 
--- name: plan
--- Returns the plan of a workflow, if it declares one.
-select plan from stepward_workflow where name = ?1 and version = ?2 and plan is not null
+-- name: declared
+-- Returns the plan of a workflow, if it declares one, and the webhooks of its tasks.
+select plan, events_to from stepward_workflow where name = ?1 and version = ?2

@@ -38,12 +38,13 @@ from stepward.store.verbs.parts.alert_sinks import AlertSinkVerbs
 from stepward.store.verbs.parts.batches import BatchVerbs
 from stepward.store.verbs.parts.key_uses import KeyUseVerbs
 from stepward.store.verbs.parts.limits import LimitVerbs
+from stepward.store.verbs.parts.webhooks import WebhookVerbs
 from stepward.store.verbs.tasks.search_and_count import counted_tasks, found_tasks
 
 DEAD_SHOWN_SECONDS = 3600.0
 
 
-class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSinkVerbs, LimitVerbs):
+class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSinkVerbs, WebhookVerbs, LimitVerbs):
     """Implements ``OperatorStore``."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:

@@ -40,8 +40,8 @@ from stepward.store.verbs.figures import state_samples
 from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
-from stepward.store.verbs.parts import retention
-from stepward.store.verbs.parts.alerts import AlertDeliveryVerbs, keep_warnings, report_sinks
+from stepward.store.verbs.parts import alerts, retention
+from stepward.store.verbs.parts.webhooks import DeliveryVerbs
 from stepward.store.verbs.tasks import inbox
 from stepward.store.verbs.tasks.search_and_count import found_tasks
 
@@ -57,7 +57,7 @@ LATE_WAKE_SECONDS = 10.0
 DEAD_KEPT_SECONDS = 3600.0
 
 
-class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerVerbs, ArchiveErasureVerbs):
+class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs, ArchiveErasureVerbs):
     """Implements ``SupervisorStore``."""
 
     def __init__(self, engine: VerbEngine, first_expired: ExpiryCursor) -> None:
@@ -169,10 +169,10 @@ class SupervisorVerbs(retention.RetentionVerbs, AlertDeliveryVerbs, ObjectOwnerV
     async def keep_warnings(
         self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
     ) -> KeptWarnings:
-        return await self._judged(term, KeptWarnings(), keep_warnings, kinds, new, lasting, self._clock.now())
+        return await self._judged(term, KeptWarnings(), alerts.keep_warnings, kinds, new, lasting, self._clock.now())
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
-        return await self._judged(term, False, report_sinks, sinks, self._clock.now())
+        return await self._judged(term, False, alerts.report_sinks, sinks, self._clock.now())
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
@@ -277,8 +277,8 @@ async def _expire_task(
 async def _unserved(connection: VerbConnection, after: float, now: float) -> int:
     await connection.change("scheduler.wake", now, WAKE_LIMIT)
     found = await connection.rows("supervisor.unserved", now - after)
-    alerts = [supervision.unserved_alert(workflow, version) for workflow, version in found]
-    await alerts_and_audit.write_alerts(connection, alerts, now)
+    raised = [supervision.unserved_alert(workflow, version) for workflow, version in found]
+    await alerts_and_audit.write_alerts(connection, raised, now)
     return len(found)
 
 

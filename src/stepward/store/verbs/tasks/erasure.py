@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from stepward.model.messages.event_queues import queues_of
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store import rows
@@ -30,7 +31,7 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
     await connection.change("erasure.delete_alerts", uids)
     quoted = [(each.uid.encode(), msgspec.json.encode(each.id)) for each in tasks]
     await connection.change_each("erasure.delete_letters", quoted)
-    events = [(each.reply_to, each.uid.encode()) for each in tasks if each.reply_to is not None]
+    events = [(queue, each.uid.encode()) for each in tasks for queue in queues_of(each.reply_to, each.events_to)]
     await connection.change_each("erasure.delete_events", events)
     note = msgspec.json.encode((batch.actor, batch.id)).decode()
     await connection.change_each("erasure.note_erased", [(uid, note) for uid in uids])
@@ -43,7 +44,7 @@ async def _descendants(connection: VerbConnection, task: Task) -> list[erasure.D
     """A child's id is its parent's with a suffix behind a slash, which no id of a caller has."""
     bounds = (f"{task.id}/", f"{task.id}0", erasure.MOST_DESCENDANTS + 1)
     found = await connection.rows("erasure.descendants", *bounds)
-    return [erasure.Descendant(uid, id_, TaskState(state), reply_to) for uid, id_, state, reply_to in found]
+    return [erasure.Descendant(uid, id_, TaskState(state), *queues) for uid, id_, state, *queues in found]
 
 
 async def _erase_acts(connection: VerbConnection, uids: list[str]) -> list[AuditedAct]:

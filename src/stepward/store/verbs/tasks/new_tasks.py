@@ -17,14 +17,17 @@ from stepward.store.verbs.tasks import status_events
 
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> list[Submitted]:
     """Submits tasks of one workflow with its plan; returns the result for each."""
-    return await submit(connection, tasks, await _plans(connection, workflow, version))
+    plans, events_to = await _declared(connection, workflow, version)
+    for task in tasks:
+        task.events_to = events_to
+    return await submit(connection, tasks, plans)
 
 
 async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Step]) -> Submitted:
     """Submits a task that has a record already, with the stages of its workflow's plan that it has not."""
+    plans, task.events_to = await _declared(connection, task.workflow, task.version)
     (submitted,) = await submit(connection, [task], NO_PLANS)
     if submitted.created:
-        plans = await _plans(connection, task.workflow, task.version)
         known = {step.key for step in steps}
         planned = planned_steps(task, plans.get((task.workflow, task.version), ()))
         rest = [astuple(step) for step in planned if step.key not in known]
@@ -33,9 +36,10 @@ async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Ste
     return submitted
 
 
-async def _plans(connection: VerbConnection, workflow: str, version: str) -> Plans:
-    row = await connection.row("submission.plan", workflow, version)
-    return {(workflow, version): from_json(row[0])} if row else NO_PLANS
+async def _declared(connection: VerbConnection, workflow: str, version: str) -> tuple[Plans, str | None]:
+    """The plan of a workflow, if it declares one, and the webhooks of its tasks."""
+    plan, events_to = await connection.row("submission.declared", workflow, version) or (None, None)
+    return NO_PLANS if plan is None else {(workflow, version): from_json(plan)}, events_to
 
 
 async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
@@ -43,14 +47,18 @@ async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans
     firsts: dict[str, Task] = {}
     for task in tasks:
         firsts.setdefault(task.id, task)
-    events = {t.uid: (t.reply_to, status_events.received(t)) for t in firsts.values() if t.reply_to is not None}
+    events = {
+        task.uid: status_events.received(task)
+        for task in firsts.values()
+        if task.reply_to is not None or task.events_to is not None
+    }
     ordered = sorted(firsts.values(), key=lambda task: task.id)
     created = {row[0] for row in await connection.insert_each("submission.insert", [astuple(t) for t in ordered])}
     known = await _existing(connection, [task.id for task in firsts.values() if task.uid not in created])
     new = [task for task in firsts.values() if task.uid in created]
     for task in new:
         if task.uid in events:
-            await status_events.put(connection, [events[task.uid]], task.created_at)
+            await status_events.put(connection, events[task.uid], task.created_at)
     await _record_plans(connection, new, plans)
     return [_answer(task, firsts[task.id], created, known) for task in tasks]
 

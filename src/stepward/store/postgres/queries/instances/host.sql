@@ -1,9 +1,9 @@
 -- name: register_workflow
 -- Registers what a program declares of a workflow; the latest registration replaces the one before.
-insert into {schema}.workflow ({workflow}, registered_at) values ($1, $2, $3, $4, $5, $6, $7)
+insert into {schema}.workflow ({workflow}, registered_at) values ($1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (name, version) do update set
     schema = excluded.schema, policy = excluded.policy, complete_seconds = excluded.complete_seconds,
-    plan = excluded.plan, registered_at = excluded.registered_at
+    plan = excluded.plan, events_to = excluded.events_to, registered_at = excluded.registered_at
 
 -- name: notify
 -- Notifies the listeners that the store has changed, and returns the server's clock. The notification is a hint: it

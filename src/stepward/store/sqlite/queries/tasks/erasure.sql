@@ -1,6 +1,6 @@
 -- name: descendants
 -- Returns the descendants of a task, found by the beginning of their ids.
-select uid, id, state, reply_to from stepward_task where id > ?1 and id < ?2 order by id limit ?3
+select uid, id, state, reply_to, events_to from stepward_task where id > ?1 and id < ?2 order by id limit ?3
 
 -- name: parent_is_over
 -- Returns whether the parent of a task, if there is one, needs it no more.

@@ -1,0 +1,199 @@
+"""Delivery of status events to webhooks: at least once, in order for each task, as long as the receiver takes them.
+
+The queue of a webhook in the store is the outbox: an event is deleted from it in the commit that records that its
+receiver took it. The events of a task wait behind one that was refused; those of other tasks do not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from stepward.clock import Environment
+from stepward.error_messages import message_of
+from stepward.errors import AlertRefused
+from stepward.events import EventReceiver, Observers
+from stepward.model.application_calls import failure_of
+from stepward.model.messages.webhooks import (
+    LONGEST_ERROR,
+    Deliveries,
+    WaitingEvent,
+    Webhook,
+    after_failing,
+    after_taking,
+    is_given_up,
+    refused_event,
+)
+from stepward.store.contract import SupervisorStore
+from stepward.supervisor.webhooks.outgoing_events import OutgoingEvent, outgoing, task_of
+
+PAGE = 200
+"""Events read at once."""
+MOST_PAGES = 20
+"""Pages of events that wait behind refused ones, and are passed over, in one look."""
+TASKS_AT_ONCE = 8
+"""Tasks whose events are posted at the same time to one receiver."""
+REFUSALS_IN_A_ROW = 3
+"""Refusals without an event taken in between, after which a receiver is asked nothing more in this round."""
+MOST_ROUNDS = 50
+"""Rounds of one run beside the passes; the next pass begins another."""
+GONE = 410
+OF_THE_EVENT = frozenset({400, 409, 413, 415, 422})
+"""Answers that refuse an event; with any other the receiver takes nothing at all."""
+
+Lane = list[tuple[WaitingEvent, OutgoingEvent]]
+"""Events of one task, in order."""
+
+
+class WebhookDelivery:
+    """Delivers to the webhooks of this process while it leads."""
+
+    def __init__(
+        self,
+        store: SupervisorStore,
+        receivers: Sequence[EventReceiver],
+        observers: Observers,
+        environment: Environment,
+    ) -> None:
+        self._store = store
+        self._receivers = receivers
+        self._observers = observers
+        self._random = environment.random
+        self._failpoint = environment.failpoint
+        self._is_reported = False
+
+    async def run_on(self) -> None:
+        """Make rounds until nothing more is taken."""
+        for _ in range(MOST_ROUNDS):
+            if not await self.run():
+                return
+
+    async def run(self) -> int:
+        """Offer what is due to every webhook, a round each; how many events were taken.
+
+        A process without webhooks asks the store nothing.
+        """
+        if not self._receivers:
+            return 0
+        if not self._is_reported:
+            await self._store.report_webhooks(
+                [Webhook(name=each.name, description=each.description) for each in self._receivers]
+            )
+            self._is_reported = True
+        known = {webhook.name: webhook for webhook in await self._store.webhooks()}
+        now = self._store.now()
+        able = [
+            (receiver, known[receiver.name])
+            for receiver in self._receivers
+            if receiver.name in known
+            and known[receiver.name].disabled_at is None
+            and known[receiver.name].next_try <= now
+        ]
+        return sum(await asyncio.gather(*(self._round(receiver, webhook) for receiver, webhook in able)))
+
+    async def _round(self, receiver: EventReceiver, webhook: Webhook) -> int:
+        lanes, unreadable = await self._due(receiver.queue)
+        if not lanes and not unreadable:
+            return 0
+        round_ = Round(receiver)
+        await round_.deliver(lanes)
+        self._failpoint("webhooks.record.before")
+        deliveries = self._deliveries(webhook, round_, unreadable)
+        await self._store.record_deliveries(receiver.queue, deliveries)
+        self._failpoint("webhooks.record.after")
+        self._report(deliveries)
+        return len(deliveries.taken)
+
+    async def _due(self, queue: str) -> tuple[list[Lane], list[tuple[int, str]]]:
+        """The tasks of which an event is due, each with its events; and what is no event, with the reason."""
+        now, after = self._store.now(), 0
+        lanes: dict[str, Lane] = {}
+        waits: set[str] = set()
+        unreadable: list[tuple[int, str]] = []
+        for _ in range(MOST_PAGES):
+            page = await self._store.waiting_events(queue, after, PAGE)
+            for event in page:
+                try:
+                    leaving = outgoing(event.body)
+                except ValueError as error:
+                    unreadable.append((event.token, str(error)))
+                    continue
+                task = task_of(leaving.id)
+                if task not in lanes and event.next_try > now:
+                    waits.add(task)
+                if task not in waits:
+                    lanes.setdefault(task, []).append((event, leaving))
+            if lanes or unreadable or len(page) < PAGE:
+                break
+            after = page[-1].token
+        return list(lanes.values()), unreadable
+
+    def _deliveries(self, webhook: Webhook, round_: Round, unreadable: list[tuple[int, str]]) -> Deliveries:
+        now, jitter = self._store.now(), self._random.random
+        refused = [refused_event(event, error, now, jitter()) for event, error in round_.refused]
+        last = round_.refused[-1][1] if round_.refused else None
+        if round_.taken or last is None:
+            webhook = after_taking(webhook, len(round_.taken), last, now) if round_.taken else webhook
+        elif round_.is_failing:
+            webhook = after_failing(webhook, last, now, jitter(), gone=round_.is_gone)
+        else:
+            webhook = replace(webhook, error=last[:LONGEST_ERROR])
+        return Deliveries(
+            taken=round_.taken,
+            refused=[each for each in refused if not is_given_up(each, now)],
+            dead=[*unreadable, *((each.token, each.error) for each in refused if is_given_up(each, now))],
+            webhook=webhook,
+        )
+
+    def _report(self, deliveries: Deliveries) -> None:
+        webhook = deliveries.webhook
+        counts = {"taken": len(deliveries.taken), "refused": len(deliveries.refused), "dead": len(deliveries.dead)}
+        self._observers.emit("webhook.delivered", webhook=webhook.name, **counts)
+        if deliveries.refused or deliveries.dead:
+            self._observers.emit("webhook.refused", webhook=webhook.name, tries=webhook.tries, error=webhook.error)
+        if webhook.disabled_at is not None:
+            self._observers.emit("webhook.disabled", webhook=webhook.name, error=webhook.error)
+
+
+class Round:
+    """What one receiver took and refused of the events that it was offered at one time."""
+
+    def __init__(self, receiver: EventReceiver) -> None:
+        self._receiver = receiver
+        self.taken: list[int] = []
+        self.refused: list[tuple[WaitingEvent, str]] = []
+        self.is_failing = False
+        """Whether a refusal said nothing about its event alone."""
+        self.is_gone = False
+        self._in_a_row = 0
+
+    async def deliver(self, lanes: Sequence[Lane]) -> None:
+        """Post the events of each task in order up to its first refusal, of several tasks at once."""
+        waiting = iter(lanes)
+
+        async def work() -> None:
+            for lane in waiting:
+                if self._in_a_row >= REFUSALS_IN_A_ROW or self.is_gone:
+                    return
+                await self._lane(lane)
+
+        await asyncio.gather(*(work() for _ in range(min(TASKS_AT_ONCE, len(lanes)))))
+
+    async def _lane(self, lane: Lane) -> None:
+        for event, leaving in lane:
+            try:
+                await self._receiver.deliver(leaving.id, leaving.body)
+            except BaseException as caught:
+                self._note(event, failure_of(caught))
+                return
+            self.taken.append(event.token)
+            self._in_a_row = 0
+
+    def _note(self, event: WaitingEvent, failure: BaseException) -> None:
+        status = failure.status if isinstance(failure, AlertRefused) else None
+        self.refused.append((event, message_of(failure)))
+        self._in_a_row += 1
+        self.is_failing |= status not in OF_THE_EVENT
+        self.is_gone |= status == GONE
