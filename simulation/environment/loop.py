@@ -121,10 +121,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def stall(self, seconds: float) -> None:
         """Stand still in the middle of this callback, while all others run for so long."""
-        lane, task, until = self.current, asyncio.current_task(self), self._instant + seconds
+        lane, until = self.current, self._instant + seconds
         running = asyncio._get_running_loop()  # that of a workflow, maybe
-        if task is not None:
-            asyncio.tasks._leave_task(self, task)
+        # Before Python 3.14 each loop has a current task, since then the thread has one.
+        holder = running if sys.version_info >= (3, 14) else self
+        task = None if holder is None else asyncio.current_task(holder)
+        if holder is not None and task is not None:
+            asyncio.tasks._leave_task(holder, task)
         asyncio._set_running_loop(self)
         # A workflow's hooks would take the generators of all others that run, and close them with its own.
         hooks = sys.get_asyncgen_hooks()
@@ -138,8 +141,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
             self.current = lane
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(running)
-            if task is not None:
-                asyncio.tasks._enter_task(self, task)
+            if holder is not None and task is not None:
+                asyncio.tasks._enter_task(holder, task)
 
     def call_soon(  # type: ignore[override]  # the arguments of the callback go unchecked
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None

@@ -16,6 +16,7 @@ from stepward.model.action import Action, Caller
 from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control_flow import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
+from stepward.workflow.event_loop.asyncio_versions import forget_waiter, swap_current_task
 from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings
 from stepward.workflow.event_loop.engine_port import NOBODY, Engine
 from stepward.workflow.event_loop.futures import (
@@ -33,12 +34,6 @@ from stepward.workflow.replay.code_places import CodePlace, calling_place
 CALLBACKS = 1_000_000
 """Callbacks in one drive after which a workflow is held to wait for nothing."""
 PRUNE_FROM = 64
-
-if sys.version_info >= (3, 14):
-    from asyncio.tasks import _swap_current_task
-else:
-    _swap_current_task: Callable[[object, Any], Any] | None = None
-    """Before 3.14 each loop has its own current task: nothing to put aside."""
 
 
 @without_input_output
@@ -202,7 +197,7 @@ class WorkflowLoop(Counting, Caller):
 
     def _inside(self, work: Callable[..., None], *args: Any) -> None:
         outer = _get_running_loop()
-        outer_task = None if outer is None or _swap_current_task is None else _swap_current_task(outer, None)
+        outer_task = None if outer is None or swap_current_task is None else swap_current_task(outer, None)
         hooks = sys.get_asyncgen_hooks()
         _set_running_loop(self)
         sys.set_asyncgen_hooks(self._keep_generator, _leave_generator)
@@ -213,8 +208,8 @@ class WorkflowLoop(Counting, Caller):
             end_counting()
             sys.set_asyncgen_hooks(*hooks)
             _set_running_loop(outer)
-            if outer_task is not None and _swap_current_task is not None:
-                _swap_current_task(outer, outer_task)
+            if outer_task is not None and swap_current_task is not None:
+                swap_current_task(outer, outer_task)
 
     def _run_ready(self, deliver: Callable[[], bool]) -> None:
         left = CALLBACKS
@@ -274,6 +269,7 @@ class WorkflowLoop(Counting, Caller):
         for task in reversed(self._tasks):
             if not task.done():
                 close_coroutine(task.get_coro(), task.context)
+                forget_waiter(task)
         for generator in self._generators or ():
             close_generator(generator)
         self._generators = None
