@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stepward import __version__
+from stepward import Webhook, __version__
 from stepward.cli.main import cli
 from stepward.model.records import Role
 from tests.store.places import execute
@@ -280,6 +280,23 @@ def test_sinks_are_listed_and_only_those_are_tested(store: Path, stepward: Stepw
     stepward("supervisor", "--once")
     assert as_json(stepward, "alerts", "sinks")[0]["description"] == "log: all alerts"
     assert "log" in stepward("alerts", "sinks").stdout
+
+
+def test_webhooks_are_listed_disabled_and_enabled(store: Path, stepward: Stepward) -> None:
+    assert stepward("webhooks").stdout.startswith("No webhooks")
+    asyncio.run(_report_webhook())
+    assert "crm      https://crm.example.com/…  enabled" in stepward("webhooks", COLUMNS="120").stdout
+    assert stepward("webhooks", "disable", "crm").stdout == "webhook crm: disabled\n"
+    assert "expected an enabled one, found none such" in one_line(stepward("webhooks", "disable", "crm"))
+    (found,) = as_json(stepward, "webhooks")
+    assert found["name"] == "crm" and found["disabled_at"] is not None
+    assert stepward("webhooks", "enable", "crm").stdout == "webhook crm: enabled\n"
+    assert "expected a disabled one, found none such" in one_line(stepward("webhooks", "enable", "crm"))
+
+
+async def _report_webhook() -> None:
+    async with opened() as store:
+        await store.supervisor.report_webhooks([Webhook(name="crm", description="https://crm.example.com/…")])
 
 
 def test_a_kind_of_alerts_is_silenced_until_a_time_and_sent_again(store: Path, stepward: Stepward) -> None:

@@ -5,7 +5,8 @@ import asyncio
 import httpx
 import pytest
 
-from stepward import App, Client, TaskHandle
+from stepward import App, Client, TaskHandle, Webhook
+from stepward.client import session_of
 from stepward.http.access.access_rules import AccessRules
 from stepward.model.states import TaskState
 from stepward.mounting import mounted
@@ -161,6 +162,21 @@ async def test_a_kind_of_alerts_is_silenced_for_a_time_and_sent_again(
     assert (await send(local, form, verb="unsilence")).status_code == 303
     assert await client.alert_sinks.silences() == []
     assert (await send(local, form, verb="unsilence")).status_code == 409
+
+
+async def test_a_webhook_is_disabled_and_enabled(local: httpx.AsyncClient, client: Client) -> None:
+    assert "Where status events go" not in await page_of(local, "/alerts")
+    crm = Webhook(name="crm", description="https://crm.example.com/…", error="refused")
+    await session_of(client).store.supervisor.report_webhooks([crm])
+    form = next(each for each in forms_of(await page_of(local, "/alerts")) if each.action == "/alerts/webhook")
+    answer = await send(local, form, verb="disable")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/alerts?done=disable_webhook")
+    page = await page_of(local, "/alerts?done=disable_webhook")
+    assert "by local" in page and "The webhook is disabled" in page
+    assert (await send(local, form, verb="disable")).status_code == 409
+    form = next(each for each in forms_of(page) if ("verb", "enable") in each.buttons)
+    assert (await send(local, form, verb="enable")).status_code == 303
+    assert [webhook.state for webhook in await client.webhooks()] == ["enabled"]
 
 
 async def test_a_sink_of_alerts_is_tested_with_a_button(local: httpx.AsyncClient, client: Client) -> None:

@@ -25,9 +25,10 @@ WRITTEN = re.compile(
 )
 AS_STORED = re.compile(
     r"keys\.|retention\.|erasure\.|pruning\.|messages\.put|turn\.trim|alerts_and_audit\.insert_audit|alerts_and_audit\.resolve|host\.end_warning"
+    r"|webhooks\.fare"
 )
 """What archives take as it is stored, messages that are sealed before they are put, acts that are sealed before they
-are hashed, and comparisons with the details of alerts that are never sealed."""
+are hashed, comparisons with the details of alerts that are never sealed, and answers of the receivers of webhooks."""
 
 
 def named(engine: str) -> set[str]:

@@ -8,7 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from stepward import App, Client
+from stepward import App, Client, Webhook
+from stepward.client import session_of
 from tests.until import until
 
 from .conftest import approval, greet, order
@@ -170,6 +171,19 @@ async def test_a_kind_of_alerts_is_silenced_until_a_time(local: httpx.AsyncClien
     assert (await local.post("/api/v1/alerts/silences/end", json=ended)).status_code == 204
     assert (await local.post("/api/v1/alerts/silences/end", json=ended)).status_code == 409
     assert (await local.get("/api/v1/alerts/silences")).json() == []
+
+
+async def test_a_webhook_is_disabled_and_enabled(client: Client, local: httpx.AsyncClient) -> None:
+    crm = Webhook(name="crm", description="https://crm.example.com/…")
+    await session_of(client).store.supervisor.report_webhooks([crm])
+    assert (await local.post("/api/v1/webhooks/crm/enable")).status_code == 409
+    assert (await local.post("/api/v1/webhooks/crm/disable?reason=moves")).status_code == 204
+    assert (await local.post("/api/v1/webhooks/crm/disable")).status_code == 409
+    (found,) = (await local.get("/api/v1/webhooks")).json()
+    assert (found["name"], found["state"], found["disabled_by"]) == ("crm", "disabled", "local")
+    assert (await local.post("/api/v1/webhooks/crm/enable")).status_code == 204
+    acts = [(act["actor"], act["act"]) for act in (await local.get("/api/v1/audit")).json()]
+    assert acts == [("local", "enable"), ("local", "reason"), ("local", "disable")]
 
 
 async def test_the_process_of_an_instance_is_drained_once(client: Client, local: httpx.AsyncClient) -> None:
