@@ -8,6 +8,9 @@ STORE ?=
 TRANSPORT ?=
 MINUTES ?= 10
 JOBS ?= 1
+PEERS ?=
+LONG ?=
+NOTE ?=
 
 # An option with what somebody gave for it, whatever that is.
 given = --$(1)='$(subst ','\'',$(2))'
@@ -26,11 +29,11 @@ unexport PYTHONDONTWRITEBYTECODE
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 .DELETE_ON_ERROR:
-.PHONY: help demo shop test faults programs docs pictures bench check style types simulate style-and-simulation shrink torture limits \
+.PHONY: help demo shop test faults programs docs pictures bench bench-pages check style types simulate style-and-simulation shrink torture limits \
 	mutants lock release record audit clean
 
 help: ## print these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq|amqp10)
 	@$(RUN) -m showcase $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
@@ -64,8 +67,13 @@ docs: build/docs/ready.stamp ## build the documentation's site in build/site, an
 pictures: .venv/ready.stamp ## take the pictures of the console in docs/images/console anew (needs Chromium)
 	@$(RUN) -m showcase.pictures
 
-bench: .venv/ready.stamp .venv/amqp10.stamp $(if $(filter postgresql,$(STORE)),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql)
-	@$(RUN) -m benchmarks $(call given,store,$(or $(STORE),sqlite))
+bench: .venv/ready.stamp .venv/amqp10.stamp $(if $(PEERS),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql), or compare with other products (PEERS=all or some; LONG=1 NOTE=…)
+	@$(if $(PEERS),$(RUN) -m benchmarks.comparison $(PEERS) $(if $(LONG),--long) $(if $(NOTE),$(call given,note,$(NOTE))),$(RUN) -m \
+		benchmarks $(call given,store,$(or $(STORE),sqlite)))
+
+bench-pages: .venv/ready.stamp build/docs/ready.stamp ## write the tables and plots of the last comparison into README.md and docs
+	@$(RUN) -m benchmarks.comparison.pages
+	@build/docs/bin/python -m benchmarks.comparison.plots
 
 check: style types ## format, lint, types, import contracts, whether the mutants fit the code
 
@@ -148,9 +156,12 @@ build/docs/ready.stamp: requirements/docs.txt .venv/packages.stamp
 	@build/docs/bin/python -m pip --quiet --disable-pip-version-check --no-input install --require-hashes -r requirements/docs.txt
 	@touch $@
 
-# What is measured beside Stepward has an environment of its own.
-build/peers/ready.stamp: requirements/peers.txt .venv/packages.stamp
+# What is measured beside Stepward has an environment of its own; without npm a run reports that Restate is missing.
+build/peers/ready.stamp: requirements/peers.txt benchmarks/npm/package-lock.json .venv/packages.stamp
 	@echo "Setting up build/peers"
 	@$(RUN) -m venv --clear build/peers
 	@build/peers/bin/python -m pip --quiet --disable-pip-version-check --no-input install --require-hashes -r requirements/peers.txt
+	@mkdir -p build/peers/npm && cp benchmarks/npm/package.json benchmarks/npm/package-lock.json build/peers/npm/
+	@cd build/peers/npm && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null || \
+		echo "npm did not install the server of Restate" >&2
 	@touch $@

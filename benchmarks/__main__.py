@@ -10,8 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.catalogue import BESIDE_DBOS, STORES
-from benchmarks.peers import DBOS
+from benchmarks.catalogue import STORES
 from benchmarks.report import show
 from benchmarks.versions import versions
 from stepward.host import tune_process
@@ -28,11 +27,8 @@ def main(arguments: list[str]) -> int:
     if asked.here:
         _here(asked.store, asked.names[0])
         return 0
-    is_compared = not BESIDE_DBOS.isdisjoint(asked.names or catalogue.measures)
-    if asked.store == "postgresql" and is_compared and not Path(DBOS[0]).exists():
-        return _refuse("DBOS", DBOS[0], "none; run make bench STORE=postgresql once")
     results = {name: _in_fresh_process(asked.store, name) for name in asked.names or catalogue.measures}
-    found = versions(asked.store, is_compared=is_compared)
+    found = versions(asked.store)
     catalogue.results.parent.mkdir(exist_ok=True)
     catalogue.results.write_text(json.dumps({"versions": found, **results}, indent=2) + "\n")
     reached = show(catalogue.title, results, catalogue.targets)

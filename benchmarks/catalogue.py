@@ -19,7 +19,6 @@ from benchmarks.measures.limits_per_key import limits_per_key
 from benchmarks.measures.safeguards import safeguards
 from benchmarks.measures.supervisor_passes import supervising
 from benchmarks.measures.takeover import takeover, takeover_of_one_of_four
-from benchmarks.peers import DBOS
 from benchmarks.report import Target, Targets
 from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
 from servers.postgres import running
@@ -54,7 +53,7 @@ def _files(folder: Path) -> Iterator[Place]:
 @contextmanager
 def _server(folder: Path) -> Iterator[Place]:
     with running(settings=POSTGRES) as server:
-        yield PostgresBench(server, folder, DBOS)
+        yield PostgresBench(server, folder)
 
 
 SQLITE = Catalogue(
@@ -107,7 +106,7 @@ SQLITE = Catalogue(
 )
 
 POSTGRESQL = Catalogue(
-    "Stepward on PostgreSQL, fsync and synchronous_commit on, beside DBOS on the same server",
+    "Stepward on PostgreSQL, fsync and synchronous_commit on",
     Path("build/bench-postgresql.json"),
     {
         "throughput": one_process.throughput,
@@ -133,10 +132,7 @@ POSTGRESQL = Catalogue(
     },
     {
         ("throughput", "share_of_raw_limit"): Target(0.18, at_most=False),
-        ("throughput", "times_dbos"): Target(30, at_most=False),
         ("limits per key", "capped_throughput"): Target(0.9, at_most=False),
-        ("draining", "times_dbos"): Target(10, at_most=False),
-        ("latency", "share_of_dbos"): Target(0.5, at_most=True),
         ("costs", "commits"): Target(4, at_most=True),
         ("costs", "wal_bytes"): Target(4_500, at_most=True),
         ("two schedulers", "two_to_one_steps"): Target(1.0, at_most=False),
@@ -154,8 +150,5 @@ POSTGRESQL = Catalogue(
     },
     _server,
 )
-
-BESIDE_DBOS = frozenset({"throughput", "draining", "latency"})
-"""Measures on PostgreSQL in which the peer takes part."""
 
 STORES = {"sqlite": SQLITE, "postgresql": POSTGRESQL}

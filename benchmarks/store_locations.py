@@ -1,15 +1,12 @@
-"""Where the stores of a measure stand, and who else is measured there."""
+"""Where the stores of a measure stand."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 from benchmarks.cpu import family_seconds
-from benchmarks.peers import Peer, hired
 from servers.postgres import Server
 
 NUMBERS = count(1)
@@ -29,10 +26,6 @@ class Place(Protocol):
         """The CPU that a server has used for all of them so far."""
         ...
 
-    def peer(self) -> AbstractAsyncContextManager[Peer | None]:
-        """The other product at the same work, on the same server; None where there is none."""
-        ...
-
 
 class SqlitePlace:
     """Files in a folder."""
@@ -50,19 +43,13 @@ class SqlitePlace:
         """There is none."""
         return 0.0
 
-    @asynccontextmanager
-    async def peer(self) -> AsyncIterator[Peer | None]:
-        """None: there is no peer on SQLite."""
-        yield None
-
 
 class PostgresBench:
-    """Databases of a server; ``peer`` is the command of the other product's program, if it takes part."""
+    """Databases of a server."""
 
-    def __init__(self, server: Server, folder: Path, peer: Sequence[str] | None = None) -> None:
+    def __init__(self, server: Server, folder: Path) -> None:
         self.folder = folder
         self.server = server
-        self._peer = peer
 
     async def fresh(self) -> str:
         """Implements ``Place.fresh``."""
@@ -73,12 +60,3 @@ class PostgresBench:
     def server_seconds(self) -> float:
         """Implements ``Place.server_seconds``."""
         return family_seconds(self.server.pid)
-
-    @asynccontextmanager
-    async def peer(self) -> AsyncIterator[Peer | None]:
-        """Implements ``Place.peer``."""
-        if self._peer is None:
-            yield None
-            return
-        async with hired([*self._peer, await self.fresh()]) as peer:
-            yield peer

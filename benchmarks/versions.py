@@ -8,23 +8,16 @@ from importlib.metadata import version
 
 import apsw
 
-from benchmarks.peers import DBOS
 from servers.postgres import newest
 
-ASK = "import importlib.metadata as m; print(m.version('dbos'))"
 
-
-def versions(store: str, *, is_compared: bool) -> dict[str, str]:
+def versions(store: str) -> dict[str, str]:
     """By the name of each."""
     found = {"stepward": version("stepward"), "Python": platform.python_version()}
     if store == "sqlite":
         return found | {"apsw": version("apsw"), "SQLite": apsw.sqlite_lib_version()}
     server = _said(str(newest() / "postgres"), "--version").split()[-1]
-    return (
-        found
-        | {"asyncpg": version("asyncpg"), "PostgreSQL": server}
-        | ({"DBOS": _said(DBOS[0], "-c", ASK)} if is_compared else {})
-    )
+    return found | {"asyncpg": version("asyncpg"), "PostgreSQL": server}
 
 
 def _said(*command: str) -> str:

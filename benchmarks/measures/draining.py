@@ -1,9 +1,9 @@
-"""One-step tasks submitted while no Scheduler runs, and then drained; beside a peer's queue."""
+"""One-step tasks submitted while no Scheduler runs, and then drained."""
 
 from __future__ import annotations
 
 from benchmarks.application import make_app, one
-from benchmarks.loads import median, ratio
+from benchmarks.loads import median
 from benchmarks.store_locations import Place
 from benchmarks.store_queries import once, until
 
@@ -11,23 +11,14 @@ TASKS = 10_000
 ROUNDS = 3
 PROCESSED = "select count(*) from {task} where state = 'processed'"
 TOOK = "select max(finished_at) - min(started_at) from {task} where workflow = 'one'"
-"""From the first that was claimed to the last that ended: starting a process is not counted, here or there."""
+"""From the first that was claimed to the last that ended: starting a process is not counted."""
 
 Figures = dict[str, float]
 
 
 async def draining(place: Place, *, tasks: int = TASKS, rounds: int = ROUNDS) -> Figures:
-    """Tasks a second; rounds in turn."""
-    rates, theirs = [], []
-    async with place.peer() as peer:
-        for _ in range(rounds):
-            rates.append(tasks / await _drained(await place.fresh(), tasks))
-            if peer is not None:
-                theirs.append(await peer.queued_tasks(tasks))
-    return {
-        "tasks_per_s": median(rates),
-        **({"dbos_tasks_per_s": median(theirs), "times_dbos": ratio(rates, theirs)} if theirs else {}),
-    }
+    """Tasks a second."""
+    return {"tasks_per_s": median([tasks / await _drained(await place.fresh(), tasks) for _ in range(rounds)])}
 
 
 async def _drained(address: str, tasks: int) -> float:

@@ -16,10 +16,7 @@ from stepward.store.sqlite.store import SqliteStore
 Figures = dict[str, float]
 ROUNDS = 5
 TASKS = 2_560
-PEER_TASKS = 256
-"""Of a peer that is some hundred times slower."""
 ALONE = 200
-PEER_ALONE = 20
 SUBMITTED = 10_000
 SINGLE = 4_000
 CLIENTS = 16
@@ -31,23 +28,17 @@ MICROSECONDS = 1e6
 MILLISECONDS = 1e3
 
 
-async def throughput(
-    place: Place, *, rounds: int = ROUNDS, tasks: int = TASKS, peer_tasks: int = PEER_TASKS
-) -> Figures:
-    """Ten-step tasks, 128 in flight, beside the raw limit and a peer: rounds in turn, because the machine drifts."""
+async def throughput(place: Place, *, rounds: int = ROUNDS, tasks: int = TASKS) -> Figures:
+    """Ten-step tasks, 128 in flight, beside the raw limit: rounds in turn, because the machine drifts."""
     app = make_app(await place.fresh())
-    limits, rates, theirs, cpu = [], [], [], []
-    async with floor(await place.fresh()) as raw, place.peer() as peer, app.running(), app.client() as client:
+    limits, rates, cpu = [], [], []
+    async with floor(await place.fresh()) as raw, app.running(), app.client() as client:
         await run_ten_steps(client, tasks // 5)
-        if peer is not None:
-            await peer.ten_step_tasks(peer_tasks // 4, AT_ONCE)
         for _ in range(rounds):
             limits.append(await raw.ten_step_tasks(tasks, AT_ONCE))
             used = time.process_time(), place.server_seconds()
             rates.append(tasks * STEPS / await run_ten_steps(client, tasks))
             cpu.append((time.process_time() - used[0], place.server_seconds() - used[1]))
-            if peer is not None:
-                theirs.append(await peer.ten_step_tasks(peer_tasks, AT_ONCE))
     own, served = (median(seconds) / tasks / STEPS * MICROSECONDS for seconds in zip(*cpu, strict=True))
     return {
         "raw_limit_steps_per_s": median(limits),
@@ -55,29 +46,23 @@ async def throughput(
         "share_of_raw_limit": ratio(rates, limits),
         "cpu_us_per_step": own,
         **({"server_cpu_us_per_step": served} if served else {}),
-        **({"dbos_steps_per_s": median(theirs), "times_dbos": ratio(rates, theirs)} if theirs else {}),
     }
 
 
-async def latency(
-    place: Place, *, rounds: int = ROUNDS, repeats: int = ALONE, peer_repeats: int = PEER_ALONE
-) -> Figures:
-    """One ten-step task at a time, beside the floor, eleven commits and nothing else, and beside a peer."""
+async def latency(place: Place, *, rounds: int = ROUNDS, repeats: int = ALONE) -> Figures:
+    """One ten-step task at a time, beside the floor, which is eleven commits and nothing else."""
     app = make_app(await place.fresh())
-    floors, own, theirs = [], [], []
-    async with floor(await place.fresh()) as raw, place.peer() as peer, app.running(), app.client() as client:
+    floors, own = [], []
+    async with floor(await place.fresh()) as raw, app.running(), app.client() as client:
         await alone(client, repeats // 4)
         for _ in range(rounds):
             floors.append(await raw.one_task(repeats))
             own.append(await alone(client, repeats))
-            if peer is not None:
-                theirs.append(await peer.one_task(peer_repeats))
     return {
         "floor_ms": median(floors) * MILLISECONDS,
         "ten_steps_alone_ms": median(own) * MILLISECONDS,
         "times_floor": ratio(own, floors),
         "commits_per_step_alone": await commits_per_step(await place.fresh()),
-        **({"dbos_ms": median(theirs) * MILLISECONDS, "share_of_dbos": ratio(own, theirs)} if theirs else {}),
     }
 
 
@@ -128,18 +113,22 @@ async def growth(
         async with floor(address, app="bench") as raw:
             await raw.finished_tasks(size - finished)
         finished = size
-        app = make_app(address, retention="never")
-        async with app.running(), app.client() as client:
-            await run_ten_steps(client, tasks // 2)
-            used = []
-            for _ in range(rounds):
-                before = time.process_time() + place.server_seconds()
-                await run_ten_steps(client, tasks)
-                used.append(time.process_time() + place.server_seconds() - before)
-        # The least disturbed round: other loads on the machine only ever add to it.
-        figures[f"cpu_us_per_step_at_{size}"] = min(used) / tasks / STEPS * MICROSECONDS
+        figures[f"cpu_us_per_step_at_{size}"] = await least_cpu(place, address, rounds=rounds, tasks=tasks)
     least, *_, most = figures.values()
     return {**figures, "million_times_thousand": most / least}
+
+
+async def least_cpu(place: Place, address: str, *, rounds: int, tasks: int) -> float:
+    """Microseconds of CPU of a step, a server's included, in the least disturbed round: other loads only add to it."""
+    app = make_app(address, retention="never")
+    used = []
+    async with app.running(), app.client() as client:
+        await run_ten_steps(client, tasks // 2)
+        for _ in range(rounds):
+            before = time.process_time() + place.server_seconds()
+            await run_ten_steps(client, tasks)
+            used.append(time.process_time() + place.server_seconds() - before)
+    return min(used) / tasks / STEPS * MICROSECONDS
 
 
 async def commits_per_step(address: str, repeats: int = 20) -> float:

@@ -32,8 +32,8 @@ async def two_schedulers(place: Place, *, rounds: int = ROUNDS, tasks: int = TAS
     """A pile that is moved by one process and by two, each with 128 in flight; rounds in turn."""
     alone, together = [], []
     for _ in range(rounds):
-        alone.append(await _moved_by(place, 1, tasks))
-        together.append(await _moved_by(place, 2, tasks))
+        alone.append(await moved_by(place, 1, tasks))
+        together.append(await moved_by(place, 2, tasks))
     return {
         "one_steps_per_s": median([pile.steps_per_s for pile in alone]),
         "two_steps_per_s": median([pile.steps_per_s for pile in together]),
@@ -44,7 +44,8 @@ async def two_schedulers(place: Place, *, rounds: int = ROUNDS, tasks: int = TAS
     }
 
 
-async def _moved_by(place: Place, count: int, tasks: int) -> Pile:
+async def moved_by(place: Place, count: int, tasks: int) -> Pile:
+    """A pile that so many processes move."""
     address = await place.fresh()
     async with workers(address, count, {"tasks_in_flight": AT_ONCE}) as crew:
         return await _moved(place, address, crew, tasks)

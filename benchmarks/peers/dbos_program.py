@@ -1,43 +1,43 @@
-"""DBOS at the work that Stepward is measured at; runs in the environment of ``requirements/peers.txt``.
-
-Orders come as JSON lines on stdin, answers go to stdout: each says what every way of writing it in DBOS reaches, as
-coroutines and as plain functions on threads. The benchmark takes the better one.
-"""
+"""DBOS at the work of the comparison, written as coroutines and as plain functions on threads."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-import time
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import sqlalchemy
-from dbos import DBOS
+from dbos import DBOS, SetWorkflowID
 
-STEPS = 10
-QUEUERS = 32
-LOOK_SECONDS = 0.5
+from benchmarks.peers.contract import STEPS, Program, holding, run, until
+
+QUEUE = "queue"
 POLL_SECONDS = 0.05
-SUCCEEDED = """
-select count(*), min(started_at_epoch_ms), max(completed_at) from dbos.workflow_status
-where queue_name = :queue and status = 'SUCCESS'
-"""
-
-Figures = dict[str, float]
+THREADS = 128
+ENDED = "select count(*) from {table} where queue_name = :queue and status = 'SUCCESS'"
 
 
-async def act(text: str, n: int) -> dict[str, object]:
+def act_on_thread(text: str, n: int) -> dict[str, object]:
+    """The step on a thread."""
     return {"ok": True, "n": n}
 
 
-async def one(text: str) -> dict[str, object]:
-    result: dict[str, object] = await step(text, 1)
-    return result
+async def act(text: str, n: int) -> dict[str, object]:
+    """The step."""
+    return {"ok": True, "n": n}
 
 
+async def hold() -> None:
+    """The second step of a held task."""
+    await holding.hold()
+
+
+step, step_on_thread, hold_step = DBOS.step()(act), DBOS.step()(act_on_thread), DBOS.step()(hold)
+
+
+@DBOS.workflow()
 async def ten(text: str) -> int:
+    """Ten steps as coroutines."""
     total = 0
     for n in range(STEPS):
         await step(text, n)
@@ -45,16 +45,9 @@ async def ten(text: str) -> int:
     return total
 
 
-def act_on_thread(text: str, n: int) -> dict[str, object]:
-    return {"ok": True, "n": n}
-
-
-def one_on_thread(text: str) -> dict[str, object]:
-    result: dict[str, object] = step_on_thread(text, 1)
-    return result
-
-
+@DBOS.workflow()
 def ten_on_thread(text: str) -> int:
+    """Ten steps on a thread."""
     total = 0
     for n in range(STEPS):
         step_on_thread(text, n)
@@ -62,96 +55,78 @@ def ten_on_thread(text: str) -> int:
     return total
 
 
-step, step_on_thread = DBOS.step()(act), DBOS.step()(act_on_thread)
-WORKFLOWS = {function.__name__: DBOS.workflow()(function) for function in (one, ten, one_on_thread, ten_on_thread)}
+@DBOS.workflow()
+def one_on_thread(text: str) -> dict[str, object]:
+    """One step on a thread: of the two ways it is the faster one for queued tasks."""
+    result: dict[str, object] = step_on_thread(text, 1)
+    return result
 
 
-def main(address: str) -> None:
-    """Do what is asked until nothing more is."""
-    DBOS(
-        config={
+@DBOS.workflow()
+async def half(text: str) -> None:
+    """Two steps, of which the second is held."""
+    await step(text, 1)
+    await hold_step()
+
+
+class DbosProgram(Program):
+    """DBOS with its system database on PostgreSQL or in a SQLite file."""
+
+    ways = ("coroutines", "threads")
+
+    async def start(self) -> None:
+        """Launch DBOS, which recovers this executor's pending workflows, and its queue."""
+        config = {
             "name": "peer",
-            "system_database_url": address,
+            "system_database_url": self.address,
             "log_level": "ERROR",
             "console_log_level": "ERROR",
             "enable_otlp": False,
         }
-    )
-    DBOS.launch()
-    works: dict[str, Callable[..., Figures]] = {"ten": _ten, "alone": _alone, "queued": Queued(address)}
-    for line in sys.stdin:
-        work, *amounts = json.loads(line)
-        print(json.dumps(works[work](*amounts)), flush=True)
-    DBOS.destroy()
+        DBOS(config=config)
+        DBOS.launch()
+        is_postgres = self.address.startswith("postgresql")
+        table = "dbos.workflow_status" if is_postgres else "workflow_status"
+        self._ended = sqlalchemy.text(ENDED.format(table=table))
+        self._engine = sqlalchemy.create_engine(self.address.replace("postgresql:", "postgresql+psycopg:"))
+        self._threads = ThreadPoolExecutor(THREADS)
+        await DBOS.register_queue_async(QUEUE, polling_interval_sec=POLL_SECONDS)
 
+    async def stop(self) -> None:
+        """Stop its threads."""
+        DBOS.destroy()
 
-def _ten(tasks: int, at_once: int) -> Figures:
-    return {
-        "coroutines": tasks * STEPS / asyncio.run(_together(WORKFLOWS["ten"], tasks, at_once)),
-        "threads": tasks * STEPS / _on_threads(WORKFLOWS["ten_on_thread"], tasks, at_once),
-    }
+    async def ten(self, n: int) -> None:
+        """One task in the chosen way."""
+        if self.way == "threads":
+            await asyncio.get_running_loop().run_in_executor(self._threads, ten_on_thread, f"order {n}")
+        else:
+            await ten(f"order {n}")
 
+    async def queue(self, n: int) -> None:
+        """Enqueue one task of one step."""
+        enqueue = partial(DBOS.enqueue_workflow, QUEUE, one_on_thread, f"order {n}")
+        await asyncio.get_running_loop().run_in_executor(self._threads, enqueue)
 
-async def _together(work: Callable[[str], Awaitable[object]], tasks: int, at_once: int) -> float:
-    numbers = iter(range(tasks))
+    async def drained(self, tasks: int) -> None:
+        """Look into the database until all have succeeded."""
+        await until(self._count, tasks)
 
-    async def worker() -> None:
-        for n in numbers:
-            await work(f"order {n}")
+    async def submit_held(self, n: int) -> None:
+        """Start one task whose second step is held."""
+        with SetWorkflowID(f"held-{n}"):
+            await DBOS.start_workflow_async(half, f"order {n}")
 
-    began = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(at_once)))
-    return time.perf_counter() - began
+    async def held_result(self, n: int) -> None:
+        """Its result."""
+        handle = await DBOS.retrieve_workflow_async(f"held-{n}")
+        await handle.get_result()
 
-
-def _on_threads(work: Callable[[str], object], tasks: int, at_once: int) -> float:
-    with ThreadPoolExecutor(at_once) as threads:
-        began = time.perf_counter()
-        list(threads.map(work, [f"order {n}" for n in range(tasks)]))
-        return time.perf_counter() - began
-
-
-def _alone(repeats: int) -> Figures:
-    async def coroutines() -> list[float]:
-        return [await _together(WORKFLOWS["ten"], 1, 1) for _ in range(repeats)]
-
-    def on_this_thread() -> float:
-        began = time.perf_counter()
-        WORKFLOWS["ten_on_thread"]("order")
-        return time.perf_counter() - began
-
-    times = {"coroutines": asyncio.run(coroutines()), "threads": [on_this_thread() for _ in range(repeats)]}
-    return {way: sorted(seconds)[repeats // 2] for way, seconds in times.items()}
-
-
-class Queued:
-    """One-step tasks that are queued before their queue is made known; what they took is read from their rows."""
-
-    def __init__(self, address: str) -> None:
-        self._engine = sqlalchemy.create_engine(address.replace("postgresql:", "postgresql+psycopg:"))
-        self._made = 0
-
-    def __call__(self, tasks: int) -> Figures:
-        """Tasks a second, of each kind."""
-        return {"coroutines": self._drain("one", tasks), "threads": self._drain("one_on_thread", tasks)}
-
-    def _drain(self, workflow: str, tasks: int) -> float:
-        self._made += 1
-        queue = f"queue-{self._made}"
-        with ThreadPoolExecutor(QUEUERS) as threads:
-            list(threads.map(lambda n: DBOS.enqueue_workflow(queue, WORKFLOWS[workflow], f"order {n}"), range(tasks)))
-        DBOS.register_queue(queue, polling_interval_sec=POLL_SECONDS)
-        while (ended := self._ended(queue))[0] < tasks:
-            time.sleep(LOOK_SECONDS)
-        DBOS.delete_queue(queue)
-        _, began, finished = ended
-        return tasks * 1_000 / (finished - began)
-
-    def _ended(self, queue: str) -> tuple[int, int, int]:
+    async def _count(self) -> int:
         with self._engine.connect() as connection:
-            count, began, ended = connection.execute(sqlalchemy.text(SUCCEEDED), {"queue": queue}).one()
-            return count, began, ended
+            count: int = connection.execute(self._ended, {"queue": QUEUE}).scalar_one()
+            return count
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run(DbosProgram)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from servers.postgres import Server, versions
 from tests.store.postgres.server import Servers
 from tests.tiers import sampled
 
-PEER = Path(__file__).parent / "peer.py"
-
 
 @pytest.fixture(scope="session")
 def server(servers: Servers) -> Server:
@@ -22,7 +19,7 @@ def server(servers: Servers) -> Server:
 
 @pytest.fixture
 def postgres(server: Server, tmp_path: Path) -> PostgresBench:
-    return PostgresBench(server, tmp_path, [sys.executable, str(PEER)])
+    return PostgresBench(server, tmp_path)
 
 
 @pytest.fixture(params=sampled(("sqlite", "postgresql"), "sqlite"))

@@ -20,29 +20,16 @@ from tests.tiers import nightly
 
 pytestmark = pytest.mark.servers
 
-PEERS_RATE = 1_000.0
-
 
 async def test_throughput_is_compared_round_by_round(place: Place) -> None:
-    figures = await one_process.throughput(place, rounds=1, tasks=20, peer_tasks=4)
+    figures = await one_process.throughput(place, rounds=1, tasks=20)
     assert figures["share_of_raw_limit"] == figures["steps_per_s"] / figures["raw_limit_steps_per_s"]
 
 
-async def test_the_peers_better_way_counts(postgres: PostgresBench) -> None:
-    figures = await one_process.throughput(postgres, rounds=1, tasks=20, peer_tasks=4)
-    assert figures["dbos_steps_per_s"] == PEERS_RATE
-    assert figures["times_dbos"] == figures["steps_per_s"] / PEERS_RATE
-
-
 async def test_latency_counts_a_commit_for_each_step_and_one_to_begin(place: Place) -> None:
-    figures = await one_process.latency(place, rounds=1, repeats=8, peer_repeats=1)
+    figures = await one_process.latency(place, rounds=1, repeats=8)
     assert 1.1 <= figures["commits_per_step_alone"] < 2.0
     assert figures["times_floor"] == pytest.approx(figures["ten_steps_alone_ms"] / figures["floor_ms"])
-
-
-async def test_the_peers_lower_latency_counts(postgres: PostgresBench) -> None:
-    figures = await one_process.latency(postgres, rounds=1, repeats=8, peer_repeats=1)
-    assert figures["dbos_ms"] == 250.0
 
 
 async def test_a_pile_is_drained(place: Place) -> None:
