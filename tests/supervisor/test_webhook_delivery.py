@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from stepward.clock import Environment
 from stepward.errors import AlertRefused
+from stepward.events import Observers
 from stepward.model.messages.webhooks import DISABLE_SECONDS, GIVE_UP_SECONDS, WaitingEvent
+from stepward.settings import Settings
+from stepward.supervisor import Supervisor
 from stepward.supervisor.webhooks.outgoing_events import LARGEST_DATA, outgoing
 from stepward.supervisor.webhooks.webhook_delivery import PAGE, REFUSALS_IN_A_ROW, TASKS_AT_ONCE
+from stepward.telemetry.process_metrics import ProcessMetrics
 from tests.supervisor.conftest import Bench
 
 QUEUE = "webhooks.shop.crm"
@@ -166,6 +171,41 @@ async def test_a_receiver_that_breaks_is_refusing(bench: Bench, receiver: FakeRe
     queued(bench, "a/1")
     await look(bench, receiver)
     assert bench.store.known["crm"].error == "a/1"
+
+
+async def test_an_event_whose_taking_was_not_recorded_comes_again_under_its_id(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    def die(name: str) -> None:
+        if name == "webhooks.record.before":
+            raise InterruptedError
+
+    queued(bench, "a/1", "a/2")
+    dying = Supervisor(
+        bench.store,
+        instance="s1",
+        settings=Settings(),
+        observers=Observers(),
+        environment=Environment(failpoint=die),
+        sinks=(),
+        webhooks=[receiver],
+    )
+    with pytest.raises(InterruptedError):
+        await dying.once()
+    await look(bench, receiver)
+    assert receiver.took == ["a/1", "a/2", "a/1", "a/2"]
+
+
+async def test_what_was_taken_and_refused_is_counted(bench: Bench, receiver: FakeReceiver) -> None:
+    receiver.answer = lambda id: 400 if id == "b/1" else 204
+    queued(bench, "a/1", "b/1")
+    metrics = ProcessMetrics()
+    await look(bench, receiver)
+    for event in bench.told:
+        metrics(event)
+    (family,) = [each for each in metrics.collect() if each.name == "stepward_webhook_events"]
+    found = {tuple(sample.labels.values()): sample.value for sample in family.samples}
+    assert found == {("crm", "taken"): 1.0, ("crm", "refused"): 1.0}
 
 
 def test_what_leaves_holds_no_secret_nothing_encrypted_and_nothing_large() -> None:

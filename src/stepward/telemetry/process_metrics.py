@@ -49,12 +49,16 @@ class ProcessMetrics:
         self._retries = Counter("stepward_agent_retries", "Repeated calls within attempts.", ["agent", "operation"])
         self._outages = Counter("stepward_store_unavailable", "Failures to reach the store.")
         self._decisions = Counter("stepward_supervisor_decisions", "Decisions of the Supervisor here.", ["act"])
+        self._posted = Counter(
+            "stepward_webhook_events", "Status events that were offered to a webhook.", ["webhook", "outcome"]
+        )
         self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
             "turn.committed": self._turn,
             "agent.attempted": self._attempted,
             "attempt.taken_over": lambda fields: self._started.setdefault(fields["place"], fields["at"]),
             "store.unavailable": lambda _: self._outages.add(()),
             "steps.judged": self._judged,
+            "webhook.delivered": self._delivered,
             "task.expired": lambda fields: self._decisions.add((f"task_{fields['act']}",)),
             **{f"task.{state}": self._task_ended(str(state)) for state in TASK_ENDS},
         }
@@ -85,6 +89,7 @@ class ProcessMetrics:
             self._retries,
             self._outages,
             self._decisions,
+            self._posted,
         ):
             yield metric.family()
         yield by_label(
@@ -121,6 +126,11 @@ class ProcessMetrics:
         self._calls.observe((agent, operation, fields["outcome"]), fields["seconds"])
         if fields["calls"] > 1:
             self._retries.add((agent, operation), fields["calls"] - 1)
+
+    def _delivered(self, fields: Mapping[str, Any]) -> None:
+        for outcome in ("taken", "refused", "dead"):
+            if fields[outcome]:
+                self._posted.add((fields["webhook"], outcome), fields[outcome])
 
     def _judged(self, fields: Mapping[str, Any]) -> None:
         for act, count in fields.items():
