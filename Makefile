@@ -28,6 +28,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # Workers of tests with real servers, twice as many as cores: half of the time they wait for leases and for processes.
 WAITERS = $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
+# The benchmarks of another Python than that of .venv have an environment of its own.
+BENCH_ON := $(if $(filter-out python3,$(PYTHON)),build/pythons/$(subst /,_,$(PYTHON)))
+BENCH := $(or $(BENCH_ON:%=%/bin/python),$(RUN))
+
 .DELETE_ON_ERROR:
 .PHONY: help demo shop test faults programs docs pictures bench bench-pages check style types simulate style-and-simulation shrink torture limits \
 	mutants lock release record audit clean
@@ -67,8 +71,8 @@ docs: build/docs/ready.stamp ## build the documentation's site in build/site, an
 pictures: .venv/ready.stamp ## take the pictures of the console in docs/images/console anew (needs Chromium)
 	@$(RUN) -m showcase.pictures
 
-bench: .venv/ready.stamp .venv/amqp10.stamp $(if $(PEERS),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql), or compare with other products (PEERS=all or some; LONG=1 NOTE=…)
-	@$(if $(PEERS),$(RUN) -m benchmarks.comparison $(PEERS) $(if $(LONG),--long) $(if $(NOTE),$(call given,note,$(NOTE))),$(RUN) -m \
+bench: .venv/ready.stamp .venv/amqp10.stamp $(if $(BENCH_ON),$(BENCH_ON)/ready.stamp) $(if $(PEERS),build/peers/ready.stamp) ## run the benchmarks (STORE=sqlite or postgresql PYTHON=python3.14), or compare with other products (PEERS=all or some; LONG=1 NOTE=…)
+	@$(if $(PEERS),$(BENCH) -m benchmarks.comparison $(PEERS) $(if $(LONG),--long) $(if $(NOTE),$(call given,note,$(NOTE))),$(BENCH) -m \
 		benchmarks $(call given,store,$(or $(STORE),sqlite)))
 
 bench-pages: .venv/ready.stamp build/docs/ready.stamp ## write the tables and plots of the last comparison into README.md and docs
@@ -154,6 +158,13 @@ build/docs/ready.stamp: requirements/docs.txt .venv/packages.stamp
 	@echo "Setting up build/docs"
 	@$(RUN) -m venv --clear build/docs
 	@build/docs/bin/python -m pip --quiet --disable-pip-version-check --no-input install --require-hashes -r requirements/docs.txt
+	@touch $@
+
+build/pythons/%/ready.stamp: requirements/dev.txt pyproject.toml
+	@echo "Setting up build/pythons/$*"
+	@$(PYTHON) -m venv --clear build/pythons/$*
+	@build/pythons/$*/bin/python -m pip --quiet --disable-pip-version-check --no-input install --no-compile --require-hashes -r requirements/dev.txt
+	@build/pythons/$*/bin/python -m pip --quiet --disable-pip-version-check --no-input install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # What is measured beside Stepward has an environment of its own; without npm a run reports that Restate is missing.

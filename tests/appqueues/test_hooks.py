@@ -25,7 +25,7 @@ async def test_a_webhook_becomes_one_task_over_the_broker_and_its_events_are_pos
         app = shop.app(hooks={"shop": {"queue": QUEUE, "secret": SECRET}}, webhooks=webhooks, supervisor_every="100ms")
         app.webhook("crm")
         await shop.run(app)
-        transport = httpx.ASGITransport(app=app.asgi())  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app=app.asgi())
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as sender:
 
             async def send(id: str, body: bytes, signed: bytes) -> httpx.Response:
