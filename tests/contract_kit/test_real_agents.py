@@ -15,6 +15,8 @@ from stepward import App
 from stepward.cli.main import cli
 from tests.contract_kit import python_agent
 from tests.contract_kit.small_agent import WRONG
+from tests.node_agent.package import AGENT, built
+from tests.programs import program
 from tests.tiers import sampled
 from tests.transport.brokers import SERVERS, new_app
 
@@ -67,6 +69,12 @@ def test_a_small_agent_passes(broker: str, app: str) -> None:
 
 
 @pytest.mark.parametrize("broker", sampled(("nats", "rabbitmq"), "nats"))
+def test_an_agent_in_node_passes(broker: str, app: str) -> None:
+    built()
+    assert outcome(broker, app, (program("node", "nodejs"), str(AGENT))) == {}
+
+
+@pytest.mark.parametrize("broker", sampled(("nats", "rabbitmq")))
 def test_an_agent_in_python_passes(broker: str, app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"sqlite:///{tmp_path}/contract.db"
     monkeypatch.setenv("STEPWARD_STORE", store)
