@@ -157,6 +157,8 @@ class Execution:
             end: RunEnd = returned(value, workflow.name, limit=self._payload_limit)
         except BaseException as error:  # whatever leaves the workflow is its end
             pass_interrupt(error)
+            if run.loop.halted:
+                return  # It was closed, which ends nothing.
             end = raised(error, workflow.name, run.failures)
         run.end(end)
 

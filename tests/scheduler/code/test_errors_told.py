@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from stepward import Backoff, Supervision, TaskFailed, Unrecoverable, step, workflow
-from tests.scheduler.world import Service, World, details, fault, hang
+from stepward import Backoff, Supervision, TaskFailed, Unrecoverable, step, wait_for, workflow
+from stepward.model.states import TaskState
+from tests.scheduler.world import Service, World, details, fault, hang, in_state
 
 QUICK = Backoff("1s", factor=1.0)
 
@@ -146,3 +148,23 @@ async def test_without_tracebacks_the_place_is_kept(world: World, service: Servi
     (step,) = await handle.steps()
     assert "traceback" not in step.error
     assert step.error["at"].startswith("world.py:")
+
+
+async def test_a_task_that_leaves_memory_makes_no_error_of_its_end(world: World) -> None:
+    read: list[str] = []
+
+    def redact(text: str) -> str:
+        read.append(text)
+        return text
+
+    @workflow
+    async def order() -> str:
+        return await wait_for("go", type=str)
+
+    client = await world.start([order], evict_after=0, redact=redact)
+    handle = await client.submit(order)
+    await in_state(handle, TaskState.WAITING)
+    await asyncio.sleep(5)
+    await handle.signal("go", "now")
+    assert await handle.result() == "now"
+    assert read == []
