@@ -28,6 +28,7 @@ from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.sqlite.hot import claiming as store_claiming
 from stepward.store.sqlite.hot import scheduler as store_scheduler
@@ -81,8 +82,8 @@ def dispatched_before_commit(stack: ExitStack) -> None:
 def answered_while_committing(stack: ExitStack) -> None:
     """A reply changes a task whose change is on its way into the store."""
 
-    def take_all(self: Replies, tasks: object) -> Any:
-        return self.take()
+    def take_all(self: Replies, tasks: object, budget: TurnBudget) -> Any:
+        return self.take(budget)
 
     put(stack, Replies, "take_but", take_all)
 

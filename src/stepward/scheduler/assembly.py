@@ -30,6 +30,7 @@ from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.turn_end import Closing
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
 
 
@@ -47,7 +48,7 @@ def assemble(
     """
     store, settings, observers, now = context.store, context.settings, context.observers, context.store.now
     transport, registry, environment, queue = context.transport, context.registry, context.environment, context.reply_to
-    wakeup, misses, meter = Wakeup(), Misses(), TurnMeter(observers, environment.clock)
+    clock, wakeup, misses, budget = environment.clock, Wakeup(), Misses(), TurnBudget(environment.clock)
     rooms = {**rooms, LOCAL: LOCAL_ROOM, TRANSACTIONS: Room(store.transactional_steps)}
     windows = Windows(rooms)
     room = Rooms(windows, rooms, wakeup.stir)
@@ -59,27 +60,32 @@ def assemble(
     undo = TaskUndo(registry, windows, ends, starts)
     incoming = Incoming(tasks, forward, undo, ends, windows, starts, observers)
     inbox = Inbox(tasks, forward, undo, ends, incoming, registry, settings)
-    closing = Closing(tasks, forward, undo, ends, runs, check)
+    closing = Closing(tasks, forward, undo, ends, runs, check, budget)
 
     replies, progress = Replies(wakeup.stir), ProgressUpdates(store, observers)
-    ahead = WorkAhead(replies, incoming, now)
+    ahead = WorkAhead(replies, tasks, incoming, TurnBudget(clock), now)
     receiver = ReplyReceiver(context, wakeup.stir, replies, ahead.answer, progress.add)
 
-    local = LocalSteps(context, replies.add, Threads(LOCAL_ROOM.requests, "local-step") if threads else None)
+    local = LocalSteps(context, replies.add, replies.is_kept, _threads() if threads else None)
     fates = RequestFates(tasks, now)
     publisher = Publisher(transport, environment, observers, over=fates.left, fate=fates.of, changed=room.set_unreached)
     dispatcher = Dispatcher(publisher, local, fates, tasks, queue, now)
     lost = LostMessages(transport, publisher, tasks, starts, queue, now, observers)
     loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, context)
     claiming = Claiming(context, tasks, loader, ends, windows)
-    intake = Intake(context, tasks, loader, forward, ends, check, inbox, claiming, submissions, misses)
+    intake = Intake(context, tasks, loader, forward, ends, check, inbox, claiming, submissions, misses, budget)
     submissions.serve(intake, wakeup.stir)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     turn = Turn(
         *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, Commits(context), conclusions),
-        *(dispatcher, windows, meter),
+        *(dispatcher, windows, budget, TurnMeter(observers, clock)),
     )
     turns = TurnLoop(context, wakeup, turn)
     return Scheduler(
         context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost, turns
     )
+
+
+def _threads() -> Threads:
+    """The threads of plain local steps."""
+    return Threads(LOCAL_ROOM.requests, "local-step")

@@ -11,10 +11,15 @@ from stepward.scheduler.preemption import overtaken, overtakers
 from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.transitions import Transitions
+from stepward.scheduler.turn_budget import TURN_BYTES
 from stepward.store.contract import Least
 
 OVERTAKE_EVERY = 0.05
 """Seconds between two looks of a full Scheduler for what deserves its room more."""
+
+
+FIRST_CLAIM, LEAST_CLAIM, MOST_CLAIM = 8, 4, 128
+"""How many tasks are claimed at once: at first, where they are large, and where they are not."""
 
 
 class Claiming:
@@ -44,6 +49,8 @@ class Claiming:
         """When a full Scheduler looks for what deserves its room more; None: not before something changes."""
         self._overtook_at = 0.0
         self._is_over = False
+        self._size = FIRST_CLAIM
+        """How many tasks the next claim takes at most; it depends on how large the last ones were."""
         self.is_behind = False
         """Whether free tasks wait for room here: new ones wait behind them."""
         self.has_rates = False
@@ -68,7 +75,7 @@ class Claiming:
         if not self.is_behind:
             return
         if room > 0:
-            await self._fill(min(room, self._settings.commit_rows), now)
+            await self._fill(min(room, self._size), now)
         elif self._overtakes_at is not None and self._overtakes_at <= now:
             await self._overtake(now)
 
@@ -80,9 +87,10 @@ class Claiming:
 
     async def _fill(self, limit: int, now: float) -> None:
         histories = await self._claim(limit, None)
-        for history in histories:
-            self._loader.admit(history, now)
+        size = sum([self._loader.admit(history, now).bytes for history in histories])
+        self._size = _next_size(len(histories), size)
         if len(histories) < limit:
+            self._size = FIRST_CLAIM
             # A task that is not served here stays free; the poll, not this turn, looks again.
             self.free_at = await self._store.next_start() if self.has_rates else None
             self.is_behind = False
@@ -111,3 +119,9 @@ class Claiming:
         histories = await self._store.claim(self._instance, self._served, limit, least)
         self._environment.failpoint("turn.claim.after")
         return histories
+
+
+def _next_size(claimed: int, size: int) -> int:
+    """How many tasks of that mean size a turn takes in."""
+    mean = size / claimed if claimed else 0.0
+    return max(LEAST_CLAIM, min(MOST_CLAIM, int(TURN_BYTES / (mean + 1))))

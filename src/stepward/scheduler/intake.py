@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from stepward.errors import StoreUnavailable
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
-from stepward.model.records import Task
+from stepward.model.records import InboxRow, Task
 from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.context import SchedulerContext
@@ -20,13 +21,14 @@ from stepward.scheduler.tasks.records.former_runs import TRIMS
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
-from stepward.store.contract import Submitted
+from stepward.scheduler.turn_budget import PIECE, TURN_BYTES, TurnBudget
+from stepward.store.contract import INBOX_ROWS, Submitted
 from stepward.workflow.registry import Registry
 
 Answered = asyncio.Future[Submitted | None]
 """None: the task was not submitted here; the client asks the store."""
-AT_ONCE = 5000
-"""Most submissions of this process that one turn takes in."""
+LOADED_AT_ONCE = 100
+"""Most tasks that are read anew at once."""
 UNAVAILABLE = "the store is unavailable: "
 """How the reason starts for a submission that could not be written."""
 
@@ -46,6 +48,7 @@ class Intake:
         claiming: Claiming,
         local_submissions: LocalSubmissions,
         misses: Misses,
+        budget: TurnBudget,
     ) -> None:
         self._store = context.store
         self._instance = context.instance
@@ -59,8 +62,11 @@ class Intake:
         self._claiming = claiming
         self._local_submissions = local_submissions
         self._misses = misses
+        self._budget = budget
         self._polled_at = 0.0
         self._cursor = 0
+        self._rows: deque[InboxRow] = deque()
+        """Inbox rows that were read and wait for a turn."""
         self.is_open = True
         """Whether free tasks are claimed."""
         self.is_hinted = True
@@ -91,7 +97,7 @@ class Intake:
     @property
     def has_more(self) -> bool:
         """Whether there is something to take in at once."""
-        return self.is_hinted or len(self._local_submissions) > 0
+        return self.is_hinted or bool(self._rows) or len(self._local_submissions) > 0
 
     def next_look(self) -> float:
         """When the store is to be read at the latest."""
@@ -106,12 +112,14 @@ class Intake:
         if self.is_hinted or now - self._polled_at >= self._settings.poll:
             self.is_hinted = False
             self._polled_at = now
-            if self._active_tasks.tasks:
-                await self._read_inbox(now)
+            if self._active_tasks.tasks and not self._rows:
+                await self._read_inbox()
             await self._claiming.look()
         if self._claiming.free_at is not None:
             await self._claiming.claim(self._room, now)
-        for task in self._local_submissions.begin(self._instance, now):
+        if self._rows:
+            self._hand_out(now)
+        for task in self._local_submissions.begin(self._instance, now, self._budget):
             self._begin(task, now)
 
     async def reload(self) -> None:
@@ -119,8 +127,9 @@ class Intake:
         reloads = self._active_tasks.reloads
         if not reloads:
             return
-        histories = await self._store.load(self._instance, list(reloads))
-        sent, self._active_tasks.reloads = self._active_tasks.reloads, {}
+        tasks = list(islice(reloads, LOADED_AT_ONCE))
+        histories = await self._store.load(self._instance, tasks)
+        sent = {task: reloads.pop(task) for task in tasks}
         now = self._store.now()
         for history in histories:
             reason = self._misses.exhausted(history.task.uid)
@@ -144,10 +153,19 @@ class Intake:
         except BaseException as error:
             self._ends.internal(active, error, now)
 
-    async def _read_inbox(self, now: float) -> None:
-        rows = await self._store.read_inbox(self._instance, self._cursor)
-        for row in rows:
+    async def _read_inbox(self) -> None:
+        self._rows.extend(await self._store.read_inbox(self._instance, self._cursor))
+        for row in self._rows:
             self._cursor = max(self._cursor, row.number)
+        # There may be more than one read gives.
+        self.is_hinted |= len(self._rows) >= INBOX_ROWS
+
+    def _hand_out(self, now: float) -> None:
+        """Give tasks the inbox rows that were read for them."""
+        rows, given = self._rows, 0
+        while rows and (not given or given % PIECE or not self._budget.is_spent(given)):
+            row = rows.popleft()
+            given += 1
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
                 self._inbox.receive(active, row, now)
@@ -192,15 +210,20 @@ class LocalSubmissions:
         self._stir()
         return future
 
-    def begin(self, instance: str, now: float) -> Iterator[Task]:
+    def begin(self, instance: str, now: float, budget: TurnBudget) -> Iterator[Task]:
         """The tasks of this turn, as they stand once the instance has claimed them."""
         self._under_way = {}
-        while self._waiting and len(self._under_way) < AT_ONCE:
+        given = size = 0
+        while self._waiting and size < TURN_BYTES:
             task, future = self._waiting.popleft()
             if not future.cancelled():
+                size += len(task.input)
                 self._under_way[task.uid] = future
                 task.state, task.locked_by, task.started_at = TaskState.PROCESSING, instance, now
                 yield task
+                given += 1
+                if not given % PIECE and budget.is_spent(given):
+                    return
 
     def done(self, task: Task) -> None:
         """The commit that recorded the task is through."""

@@ -20,12 +20,13 @@ from stepward.model.live_values import read_written
 from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
 from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.turn_budget import LARGE_BYTES, PIECE, TURN_BYTES, TurnBudget
 from stepward.transport.contract import Delivery
 
-TAKE = 5000
+TAKE = 1000
 """Replies taken from the queue at once."""
-MOST_UNSETTLED = 2 * TAKE
-"""While no commit comes through, as the store is away, the rest waits in the queue."""
+MOST_UNSETTLED = 10_000
+"""While turns do not keep up, or no commit comes through, as the store is away, the rest waits in the queue."""
 
 ReplyId = tuple[str, int, str, int, str]
 Operations = Mapping[str, Action[Any, Any]]
@@ -47,34 +48,58 @@ class Replies:
     def __init__(self, stir: Callable[[], None]) -> None:
         self._stir = stir
         self.waiting: deque[tuple[Reply, float | None]] = deque()
+        self.large = 0
+        """How many large ones may be among them."""
+        self._kept: set[tuple[str, int, str, int]] = set()
+        """The attempts whose replies were added from beside the Scheduler, or once more, and wait."""
 
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
         self.waiting.append((reply, committed_at))
+        self._kept.add(attempt_of(reply))
         self._stir()
 
-    def append(self, reply: Reply) -> None:
-        """Add a reply from the queue; the Scheduler is woken once for all that come together."""
-        self.waiting.append((reply, None))
+    def is_kept(self, attempt: tuple[str, int, str, int]) -> bool:
+        """Whether a reply to a step beside the Scheduler waits for a turn: its attempt is over, and is not lost."""
+        return attempt in self._kept
 
     def again(self, replies: Iterable[Reply]) -> None:
-        """Add replies to be processed once more, in the next turn."""
-        self.waiting.extend((reply, None) for reply in replies)
+        """Add replies to be processed once more."""
+        for reply in replies:
+            self.waiting.append((reply, None))
+            self._kept.add(attempt_of(reply))
 
-    def take(self) -> Iterator[tuple[Reply, float | None]]:
-        """The replies received since the last turn."""
-        replies = self.waiting
+    def take(self, budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
+        """The replies received since the last turn, as many as the turn has room for."""
+        replies, taken, size = self.waiting, 0, 0
         while replies:
-            yield replies.popleft()
+            each = replies.popleft()
+            if self._kept:
+                self._kept.discard(attempt_of(each[0]))
+            yield each
+            taken += 1
+            if self.large:
+                size += self._large(each[0])
+            if size >= TURN_BYTES or (not taken % PIECE and budget.is_spent(taken)):
+                return
 
-    def take_but(self, tasks: Container[str]) -> Iterator[tuple[Reply, float | None]]:
+    def take_but(self, tasks: Container[str], budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
         """The replies received since the last turn for other tasks; replies for these stay in their order."""
-        came, self.waiting = self.waiting, deque()
-        for each in came:
+        kept: list[tuple[Reply, float | None]] = []
+        for each in self.take(budget):
             if each[0].task in tasks:
-                self.waiting.append(each)
+                kept.append(each)
             else:
                 yield each
+        self.waiting.extendleft(reversed(kept))
+
+    def _large(self, reply: Reply) -> int:
+        """The bytes of a large reply."""
+        size = len(reply.output or b"")
+        if size < LARGE_BYTES:
+            return 0
+        self.large -= 1
+        return size
 
 
 class ReplyReceiver:
@@ -106,7 +131,7 @@ class ReplyReceiver:
         self._has_room.set()
 
     def received(self) -> ReceivedReplies:
-        """The deliveries that were taken, to be settled after the commit."""
+        """The deliveries that were taken, to be settled after the commit of all their replies."""
         received, self.deliveries, self._received = ReceivedReplies(self.deliveries, self._received), [], []
         self._has_room.set()
         return received
@@ -131,24 +156,42 @@ class ReplyReceiver:
                 self._observers.emit("scheduler.take_failed", error=str(error))
                 await asyncio.sleep(self._settings.poll)
                 continue
-            for delivery in deliveries:
+            handed = 0
+            for place, delivery in enumerate(deliveries, 1):
                 if isinstance(delivery.message, Reply):
-                    self._accept(delivery.message)
+                    if self._accept(delivery.message):
+                        self.deliveries += deliveries[handed:place]
+                        handed = place
+                        self._stir()
+                        await asyncio.sleep(0)
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
-            self.deliveries += deliveries
+            self.deliveries += deliveries[handed:]
             if len(self.deliveries) >= MOST_UNSETTLED:
                 self._has_room.clear()
             self._ahead()
             self._stir()
 
-    def _accept(self, reply: Reply) -> None:
-        """Take a reply from the queue; one that is repeated while its turn waits for its commit is ignored."""
+    def _accept(self, reply: Reply) -> bool:
+        """Take a reply from the queue; one that is repeated while its turn waits for its commit is ignored.
+
+        Whether it is so large that reading it took long.
+        """
         ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
-        if ident not in self._unsettled:
-            self._unsettled.add(ident)
-            self._received.append(ident)
-            self._replies.append(checked(reply, self._settings.payload_bytes, self._operations))
+        if ident in self._unsettled:
+            return False
+        self._unsettled.add(ident)
+        self._received.append(ident)
+        reply = checked(reply, self._settings.payload_bytes, self._operations)
+        self._replies.waiting.append((reply, None))
+        is_large = reply.output is not None and len(reply.output) >= LARGE_BYTES
+        self._replies.large += is_large
+        return is_large
+
+
+def attempt_of(reply: Reply) -> tuple[str, int, str, int]:
+    """The attempt that it answers."""
+    return reply.task, reply.run, reply.key, reply.attempt
 
 
 class Complaint(Struct, omit_defaults=True):

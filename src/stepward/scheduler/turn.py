@@ -19,6 +19,7 @@ from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.turn_end import Closing
+from stepward.scheduler.turn_budget import MOST, TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
 from stepward.store.contract import SchedulerStore
 
@@ -26,9 +27,18 @@ from stepward.store.contract import SchedulerStore
 class WorkAhead:
     """While the store has a turn's changes in hand, begins the next turn with the replies to all other tasks."""
 
-    def __init__(self, replies: Replies, incoming: Incoming, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        replies: Replies,
+        active_tasks: ActiveTasks,
+        incoming: Incoming,
+        budget: TurnBudget,
+        now: Callable[[], float],
+    ) -> None:
         self._replies = replies
+        self._active_tasks = active_tasks
         self._incoming = incoming
+        self._budget = budget
         self._now = now
         self._in_hand: set[str] | None = None
         """The tasks whose changes are on their way into the store."""
@@ -44,9 +54,10 @@ class WorkAhead:
 
     def answer(self) -> None:
         """Replies came: hand over those that need not wait."""
-        if self._in_hand is not None:
+        if self._in_hand is not None and len(self._active_tasks.touched) < MOST:
             now = self._now()
-            for reply, committed_at in self._replies.take_but(self._in_hand):
+            self._budget.until = None
+            for reply, committed_at in self._replies.take_but(self._in_hand, self._budget):
                 self._incoming.answer(reply, committed_at, now)
 
 
@@ -68,6 +79,7 @@ class Turn:
         conclusions: Conclusions,
         dispatcher: Dispatcher,
         windows: Windows,
+        budget: TurnBudget,
         meter: TurnMeter,
     ) -> None:
         self._store = store
@@ -84,6 +96,7 @@ class Turn:
         self._commits = commits
         self._conclusions = conclusions
         self._dispatcher = dispatcher
+        self._budget = budget
         self._meter = meter
         self._observers = meter.observers
 
@@ -93,6 +106,7 @@ class Turn:
         if self._observers.measuring:
             self._meter.turn_begins()
         await self._intake.reload()
+        self._budget.until, self._budget.is_cut = None, False
         await self._intake.take(now)
         self._move(now)
         revoked = self._closing.close(now)
@@ -106,11 +120,11 @@ class Turn:
     @property
     def is_behind(self) -> bool:
         """Whether tasks that were touched, or replies, wait for the next turn."""
-        return bool(self._active_tasks.touched or self._replies.waiting)
+        return bool(self._active_tasks.touched or self._replies.waiting or self._active_tasks.reloads)
 
     def delay(self) -> float:
         """Seconds until the next turn is due; 0 when there is more to do at once."""
-        if self.is_behind or self._intake.has_more:
+        if self._budget.is_cut or self.is_behind or self._intake.has_more:
             return 0.0
         now = self._store.now()
         instants = (self._intake.next_look(), self._timers.next(), self._active_tasks.waiting.next_look(now))
@@ -118,13 +132,13 @@ class Turn:
 
     def _move(self, now: float) -> None:
         if self._replies.waiting:
-            for reply, committed_at in self._replies.take():
+            for reply, committed_at in self._replies.take(self._budget):
                 self._incoming.answer(reply, committed_at, now)
-        for uid in self._timers.due(now):
+        for uid in self._timers.due(now, self._budget):
             self._incoming.strike(uid, now)
         for active, step_id, attempt in self._timers.unanswered(now, self._active_tasks.tasks):
             self._incoming.watch(active, step_id, attempt)
-        for place in self._windows.ready():
+        for place in self._windows.ready(self._budget):
             self._incoming.start(place, now)
         if self._intake.is_open:
             for agent, place in self._windows.starved(now):
@@ -135,7 +149,9 @@ class Turn:
         touched = self._active_tasks.take_touched()
         if self._observers.measuring:
             self._meter.commit_begins()
-        received = self._receiver.received() if self._receiver.deliveries else None
+        # A queue keeps what it delivered until all of it is durable: what waits for a later turn came with the rest.
+        is_through = self._receiver.deliveries and not self._replies.waiting
+        received = self._receiver.received() if is_through else None
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)
         if self._observers.measuring:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from stepward.clock import SystemClock
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.turn_budget import TurnBudget
 
 NOW = 10.0
 
@@ -41,7 +43,7 @@ def test_a_step_without_room_waits_and_is_not_started() -> None:
     with starts.committing() as started:
         assert started == [(active, first)]
     windows.free(first)
-    assert [key for _, _, key in windows.ready()] == [second.key]
+    assert [key for _, _, key in windows.ready(TurnBudget(SystemClock()))] == [second.key]
 
 
 def test_what_started_is_uncommitted_until_the_end_of_its_own_commit() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from stepward import Backoff, CircuitBreaker, Supervision, current_step, step, workflow
+from stepward.scheduler import replies, turn_budget
+from stepward.scheduler.turn_budget import MOST, PIECE
 from stepward.store.contract import Change, Committed, Transaction
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from tests.scheduler.world import Service, World, hang
@@ -62,8 +64,14 @@ async def test_a_local_step_past_its_complete_by_is_repeated(world: World) -> No
     assert (await handle.status()).failure_count == 1
 
 
-async def test_a_local_step_under_way_is_not_begun_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its task is read anew when the Supervisor decides on another step; whenever it ends, it was called once."""
+@pytest.mark.parametrize("share", [MOST, 1])
+async def test_a_local_step_under_way_is_not_begun_again(
+    share: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its task is read anew when the Supervisor decides on another step; whenever it ends, and however long its reply
+    waits for a turn that has room for it, it was called once."""
+    monkeypatch.setattr(replies, "PIECE", min(share, PIECE))
+    monkeypatch.setattr(turn_budget, "MOST", share)
     commit, calls = SqliteScheduler.commit, list[int]()
     service = Service(breaker=CircuitBreaker(1000), concurrency=100)
 

@@ -17,6 +17,7 @@ from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies, ReplyReceiver
 from stepward.scheduler.turn import Wakeup
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -51,6 +52,7 @@ class Desk:
         )
         wakeup = Wakeup()
         self.replies = Replies(wakeup.stir)
+        self.budget = TurnBudget(VirtualClock())
         self.receiver = ReplyReceiver(context, wakeup.stir, self.replies, lambda: None, lambda _: None)
 
     async def __aenter__(self) -> Desk:
@@ -63,7 +65,7 @@ class Desk:
             await self._pump
 
     def uids(self) -> list[str]:
-        return [reply.task for reply, _ in self.replies.take()]
+        return [reply.task for reply, _ in self.replies.take(self.budget)]
 
 
 async def test_a_reply_repeated_before_its_commit_is_processed_once(tmp_path: Path) -> None:
@@ -87,12 +89,12 @@ async def test_a_reply_repeated_after_its_commit_is_processed_again(tmp_path: Pa
 
 async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp_path: Path) -> None:
     async with Desk(tmp_path) as desk:
-        await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + 2 * TAKE)])
+        await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + TAKE)])
         await asyncio.sleep(1)
         assert len(desk.replies.waiting) == MOST_UNSETTLED
         received = desk.receiver.received()
         await asyncio.sleep(1)
-        assert len(desk.replies.waiting) == 2 * MOST_UNSETTLED
+        assert len(desk.replies.waiting) == MOST_UNSETTLED + TAKE
         await desk.receiver.settle(received)
 
 

@@ -11,6 +11,7 @@ import pytest
 from stepward import TaskFailed, workflow
 from stepward.model.messages.requests import Reply
 from stepward.running import Running
+from stepward.scheduler import replies, turn_budget
 from stepward.store.contract import Change, Committed
 from stepward.transport.contract import Delivery
 from tests.scheduler.world import Service, World, refuse, states, until, until_set
@@ -59,6 +60,38 @@ async def test_a_reply_is_settled_after_the_commit_of_its_outcome(world: World, 
 
     await until(look)
     assert witness.log == [f"{what} svc.do/{n}" for n in (1, 2) for what in ("committed", "settled")]
+
+
+async def test_replies_that_wait_for_a_later_turn_are_settled_after_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deliveries of one take are settled together, once all their outcomes are committed."""
+    monkeypatch.setattr(replies, "PIECE", 1)
+    monkeypatch.setattr(turn_budget, "MOST", 1)
+    service, go = Service(concurrency=3), asyncio.Event()
+
+    @workflow
+    async def order(what: str) -> str:
+        return await service.do(what)
+
+    for what in "abc":
+        service.plan(f"do {what}", until_set(go))
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app))
+    client = await world.client(app)
+    handles = await client.submit_many(order, [(what,) for what in "abc"])
+
+    async def at_work() -> bool:
+        return len(service.keys) == 3
+
+    async def settled() -> bool:
+        return len(witness.log) == 6
+
+    await until(at_work)
+    go.set()
+    await until(settled)
+    assert witness.log == ["committed svc.do/1"] * 3 + ["settled svc.do/1"] * 3
+    await asyncio.gather(*[handle.result() for handle in handles])
 
 
 @pytest.mark.parametrize("misses", [1, 2])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from stepward import Supervision, TaskUndone, step, workflow
+from stepward.scheduler.tasks.advance import NEW_STEPS_PER_COMMIT
 from stepward.store.contract import Change, Committed
 from tests.scheduler.world import Act, Service, World, hang, refuse, states, take
 
@@ -176,7 +177,7 @@ def _refuse_after(seconds: float) -> Act:
     return act
 
 
-async def test_many_steps_are_begun_in_commits_of_a_thousand(world: World) -> None:
+async def test_many_steps_are_begun_in_slices(world: World) -> None:
     @step()
     async def double(number: int) -> int:
         return number * 2
@@ -197,4 +198,4 @@ async def test_many_steps_are_begun_in_commits_of_a_thousand(world: World) -> No
     running.store.scheduler.commit = counted  # type: ignore[method-assign]
     handle = await (await world.client(app)).submit(wide, 2500)
     assert await handle.result(timeout=600) == 2499 * 2500
-    assert (sum(begun), max(begun)) == (2500, 1000)
+    assert (sum(begun), max(begun)) == (2500, NEW_STEPS_PER_COMMIT)

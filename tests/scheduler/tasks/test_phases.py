@@ -6,12 +6,15 @@ from itertools import product
 
 import pytest
 
+from stepward.clock import SystemClock
 from stepward.model.records import Task
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.active_tasks import IdleTasks
 from stepward.scheduler.tasks.phases import BY_RECORD, LEAVING, PHASE_MOVES, Phase
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.settings import Settings
 
+BUDGET = TurnBudget(SystemClock())
 GOES_ON = set(Phase) - LEAVING
 
 
@@ -76,9 +79,9 @@ def test_a_task_that_is_to_be_read_anew_is_not_evicted_in_the_same_turn() -> Non
     idle = IdleTasks(Settings(evict_after=1.0))
     active = in_phase(Phase.ADVANCING)
     idle.enter(active, 1.0)
-    assert list(idle.to_let_go(3.0)) == [active]
+    assert list(idle.to_let_go(3.0, BUDGET)) == [active]
     active.enter(Phase.RELOADING)
-    assert list(idle.to_let_go(3.0)) == []
+    assert list(idle.to_let_go(3.0, BUDGET)) == []
 
 
 def test_a_task_that_goes_on_in_a_turn_is_not_evicted_in_it() -> None:
@@ -86,4 +89,4 @@ def test_a_task_that_goes_on_in_a_turn_is_not_evicted_in_it() -> None:
     active = in_phase(Phase.ADVANCING)
     idle.enter(active, 1.0)
     active.changed()
-    assert list(idle.to_let_go(3.0)) == []
+    assert list(idle.to_let_go(3.0, BUDGET)) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from stepward.model.records import Step
 from stepward.model.states import StepKind
 from stepward.scheduler.admission.fair_share import Room
+from stepward.scheduler.turn_budget import PIECE, TurnBudget
 
 LOCAL, TRANSACTIONS = "(local)", "(transactions)"
 """The pseudo-Agents whose windows bound plain local steps and transactional ones."""
@@ -126,11 +127,18 @@ class Windows:
         """Put a step into its Agent's backlog: highest priority first, then fairness keys in turn, then first come."""
         self._window_of(step).backlog.push((step.task, step.run, step.key), priority, key, now)
 
-    def ready(self) -> Iterator[BacklogKey]:
-        """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be."""
+    def ready(self, budget: TurnBudget) -> Iterator[BacklogKey]:
+        """Waiting steps for which there is room now; the caller occupies the place, or lets a stale one be.
+
+        Each Agent has its share of what the turn has room for.
+        """
         for window in self._windows.values():
+            given = 0
             while window.backlog and len(window.taken) < window.capacity:
                 yield window.backlog.pop()
+                given += 1
+                if not given % PIECE and budget.is_spent(given):
+                    break
 
     @property
     def held_up(self) -> int:

@@ -52,10 +52,18 @@ class Unfit(Exception):
 class LocalSteps:
     """Performs local steps under their deadlines; past the complete-by one stops, and if it is plain says nothing."""
 
-    def __init__(self, context: SchedulerContext, answer: OnReply, threads: Threads | None) -> None:
+    def __init__(
+        self,
+        context: SchedulerContext,
+        answer: OnReply,
+        is_answered: Callable[[Attempt], bool],
+        threads: Threads | None,
+    ) -> None:
+        """``is_answered`` says whether what an attempt was answered with has yet to be processed."""
         self._store = context.store
         self._environment = context.environment
         self._answer = answer
+        self._is_answered = is_answered
         self._instance = context.instance
         self._payload_bytes = context.settings.payload_bytes
         self._threads = threads
@@ -75,7 +83,8 @@ class LocalSteps:
 
     def is_running(self, step: Step) -> bool:
         """Whether that attempt is under way; its reply comes even if the task is read anew meanwhile."""
-        return _attempt(step) in self._running
+        attempt = _attempt(step)
+        return attempt in self._running or self._is_answered(attempt)
 
     @property
     def in_flight(self) -> int:

@@ -11,6 +11,7 @@ from stepward.model.messages.requests import Reply, Request
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
+from stepward.scheduler.turn_budget import MOST, PIECE, TurnBudget
 from stepward.settings import Settings
 
 EVICTED_AT_ONCE = 1000
@@ -120,16 +121,20 @@ class IdleTasks:
             active.waiting_since = None
             self._waiting.pop(active.task.uid, None)
 
-    def to_let_go(self, now: float) -> Iterator[ActiveTask]:
-        """The tasks that have waited for long, or are too many, longest first."""
+    def to_let_go(self, now: float, budget: TurnBudget) -> Iterator[ActiveTask]:
+        """The tasks that have waited for long, or are too many, longest first, as many as the turn has room for."""
         over = len(self._waiting) - self._room
         if self._patience is None and over <= 0:
             return
+        given = 0
         for count, active in enumerate(list(islice(self._waiting.values(), EVICTED_AT_ONCE))):
             if count >= over and not self._is_long(active, now):
                 return
             if active.change is None and not active.leaving and not _wakes_soon(active, now):
                 yield active
+                given += 1
+                if not given % PIECE and budget.is_spent(given):
+                    return
 
     def next_look(self, now: float) -> float | None:
         """When the task that has waited longest may be evicted."""
@@ -180,23 +185,28 @@ class TaskTimers:
         due = now + WATCH_AFTER
         self._sent.extend((due, each.task, (each.run, each.key), each.attempt) for each in requests)
 
-    def due(self, now: float) -> Iterator[str]:
-        """Tasks to look at now."""
+    def due(self, now: float, budget: TurnBudget) -> Iterator[str]:
+        """Tasks to look at now, as many as the turn has room for."""
+        given = 0
         while self._due and self._due[0][0] <= now:
             instant, task = heapq.heappop(self._due)
             if self._instants.get(task) == instant:
                 del self._instants[task]
                 yield task
+                given += 1
+                if not given % PIECE and budget.is_spent(given):
+                    return
 
     def unanswered(self, now: float, tasks: Mapping[str, ActiveTask]) -> list[tuple[ActiveTask, StepId, int]]:
-        """Steps of these tasks whose requests left a second ago, and that have no outcome."""
+        """Steps of these tasks whose requests left a second ago, and that have no outcome; at most those of a turn."""
         found: list[tuple[ActiveTask, StepId, int]] = []
-        sent = self._sent
-        while sent and sent[0][0] <= now:
+        sent, left = self._sent, MOST
+        while sent and left and sent[0][0] <= now:
             _, uid, step_id, attempt = sent.popleft()
             active = tasks.get(uid)
             if active is not None and step_id in active.open:
                 found.append((active, step_id, attempt))
+                left -= 1
         return found
 
     def next(self) -> float | None:

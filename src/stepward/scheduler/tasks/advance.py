@@ -30,7 +30,7 @@ from stepward.workflow.definition import Workflow
 from stepward.workflow.engine import Execution
 from stepward.workflow.registry import Registry
 
-NEW_STEPS_PER_COMMIT = 1000
+NEW_STEPS_PER_COMMIT = 250
 
 
 class Advance:

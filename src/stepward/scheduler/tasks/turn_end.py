@@ -14,6 +14,7 @@ from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.store.contract import Change
 from stepward.workflow.engine import Execution
 
@@ -29,6 +30,7 @@ class Closing:
         ends: Transitions,
         runs: FormerRuns,
         replay_check: ReplayCheck,
+        budget: TurnBudget,
     ) -> None:
         self._active_tasks = active_tasks
         self._forward = forward
@@ -36,11 +38,12 @@ class Closing:
         self._ends = ends
         self._runs = runs
         self._replay_check = replay_check
+        self._budget = budget
         self._timers = active_tasks.timers
 
     def evict(self, now: float) -> None:
         """Let go of tasks that have waited long, or that are too many."""
-        for active in self._active_tasks.waiting.to_let_go(now):
+        for active in self._active_tasks.waiting.to_let_go(now, self._budget):
             self._ends.evicted(active, now)
             self._active_tasks.touched[active.task.uid] = active
 

@@ -39,7 +39,14 @@ from stepward.store.contract.parts.retention import (
     RuledRetentionStore,
     SignalSeen,
 )
-from stepward.store.contract.scheduler import Least, SchedulerStore, UnownedStep, UnownedSteps, WatchedPlace
+from stepward.store.contract.scheduler import (
+    INBOX_ROWS,
+    Least,
+    SchedulerStore,
+    UnownedStep,
+    UnownedSteps,
+    WatchedPlace,
+)
 from stepward.store.contract.store import Identity, Store
 from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
 from stepward.store.contract.transactions import (
@@ -83,6 +90,7 @@ from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateR
 __all__ = [
     "ANSWER_SECONDS",
     "BATCH_ENDS",
+    "INBOX_ROWS",
     "MOST_COUNTED",
     "MOST_IN_ERROR",
     "MOST_IN_FLOW",

@@ -13,6 +13,9 @@ from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store.contract.transactions import Transaction
 from stepward.store.contract.values.change import Change, Committed
 
+INBOX_ROWS = 1_000
+"""Most inbox rows that one read returns."""
+
 
 class SchedulerStore(Protocol):
     """The verbs of a Scheduler."""
@@ -44,7 +47,7 @@ class SchedulerStore(Protocol):
         ...
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
-        """Inbox rows numbered above ``after`` of tasks that the instance holds, in order, at most 10,000."""
+        """Inbox rows numbered above ``after`` of tasks that the instance holds, in order, at most ``INBOX_ROWS``."""
         ...
 
     async def next_wake(self) -> float | None:

@@ -10,7 +10,7 @@ from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.model.states import TASK_ENDS
 from stepward.store import rows
-from stepward.store.contract import Change, Committed
+from stepward.store.contract import INBOX_ROWS, Change, Committed
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import FOR_OTHERS, TRANSACTIONS, Database
 from stepward.store.postgres.engine.error_translation import DATA
@@ -22,7 +22,6 @@ from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.parts.scheduler import (
-    INBOX_LIMIT,
     NOTHING_MISSED,
     UNFIT,
     ClaimRequest,
@@ -78,11 +77,11 @@ class PostgresScheduler(SchedulerVerbs):
         look = self._gap_reader.look(instance, after, self._lane.pool.made)
         query = "scheduler.read_inbox" if look.since is None else "scheduler.read_inbox_since"
         since = () if look.since is None else (look.since,)
-        found = await connection.rows(query, look.above, instance, INBOX_LIMIT, *since)
+        found = await connection.rows(query, look.above, instance, INBOX_ROWS, *since)
         there = [rows.inbox_row(row[1:]) for row in found if row[1] is not None]
         numbers = [row.number for row in there]
         new = frozenset(look.new(numbers))
-        self._gap_reader.saw(look, found[0][0], numbers, INBOX_LIMIT)
+        self._gap_reader.saw(look, found[0][0], numbers, INBOX_ROWS)
         return [row for row in there if row.number in new]
 
     async def _commit_at_once(self, connection: Connection, commit: TurnCommit) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
 from stepward.store import rows
-from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, Change, Committed
+from stepward.store.contract import ANSWER_SECONDS, INBOX_ROWS, TRIM_ROWS, Change, Committed
 from stepward.store.named_queries import load_queries
 from stepward.store.rules import refusals
 from stepward.store.rules.change_conflicts import NOT_AS_READ, Missed
@@ -37,7 +37,6 @@ from stepward.store.verbs.connection import VerbClock
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.flow import permits
 from stepward.store.verbs.parts.scheduler import (
-    INBOX_LIMIT,
     NOTHING_MISSED,
     UNFIT,
     WAKE_LIMIT,
@@ -68,7 +67,7 @@ class SqliteScheduler(SchedulerVerbs):
         return 1
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
-        found = await self._database.read(Connection.rows, Q["read_inbox"], (after, instance, INBOX_LIMIT))
+        found = await self._database.read(Connection.rows, Q["read_inbox"], (after, instance, INBOX_ROWS))
         return [rows.inbox_row(row) for row in found]
 
     async def note_progress(self, updates: Sequence[Progress]) -> set[tuple[str, int, str]]:

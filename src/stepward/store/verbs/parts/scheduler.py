@@ -20,8 +20,6 @@ WAKE_LIMIT = 1_000
 """Least number of due tasks that one claim may wake."""
 MOST_LOOKED = 10
 """Most tasks that a claim looks at for each that it may take: those without a permit wait for one."""
-INBOX_LIMIT = 10_000
-"""Most inbox rows that one read returns."""
 NOTHING_MISSED = Committed({})
 UNFIT = (Missed, Refused, TypeError)
 """Errors of a commit in which some change does not apply; nothing is changed then, and each change is tried alone."""
