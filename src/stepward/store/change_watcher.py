@@ -8,7 +8,7 @@ from stepward.events import Hints
 from stepward.store.contract import HostStore
 
 EVERY = 0.01
-"""Seconds between looks at a store that sends no word; a look reads one counter and is no statement."""
+"""Seconds between looks at a store that sends no notifications; a look reads one counter and is no statement."""
 
 
 class ChangeWatcher:

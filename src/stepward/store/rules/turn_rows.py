@@ -164,3 +164,18 @@ def _step_move_values(move: StepMove) -> Values:
     if move.after not in STEP_MOVES[move.before]:
         raise Missed(f"step move: no step goes from {move.before} to {move.after}")
     return astuple(move)
+
+
+def concern_others(changes: Sequence[Change]) -> bool:
+    """Whether other processes may wait for one: a task's end, what it leaves, tells or writes, a failed attempt."""
+    for change in changes:
+        move = change.move
+        if move is not None and (move.release or move.after in TASK_ENDS):
+            return True
+        if change.posts or change.status_events or change.children or change.alerts:
+            return True
+        if change.published or change.appended or change.answers:
+            return True
+        if change.watches and any(watch.error is not None for watch in change.watches):
+            return True
+    return False

@@ -10,6 +10,7 @@ from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.notifier import FileChanges, Notifier
 from stepward.store.sqlite.engine.query_catalogue import row_codec
 from stepward.store.sqlite.engine.search_dialect import DIALECT
 from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
@@ -46,6 +47,7 @@ class SqliteStore:
     ) -> None:
         self._app = app
         self._database = Database(path, environment, busy_seconds, synchronous, row_codec(codec))
+        self._notifier = Notifier(path)
         self._clock = StoreClock(environment.clock)
         self.now = self._clock.now
         engine = self._engine()
@@ -72,6 +74,7 @@ class SqliteStore:
             raise
 
     async def close(self) -> None:
+        self._notifier.close()
         self._database.close()
 
     @property
@@ -83,16 +86,15 @@ class SqliteStore:
         return migration.is_current(connection, self._app, self._database.path) and self._clock.recall(connection)
 
     def _engine(self) -> VerbEngine:
-        """Processes on a file send each other no word."""
         transactions = DrivenTransactions(self._database)
         return VerbEngine(
             turns=transactions,
             leases=transactions,
             others=transactions,
             clock=self._clock,
-            ring=lambda: None,
-            changes=self._database,
+            ring=self._notifier.ring,
+            changes=FileChanges(self._database, self._notifier),
             break_off=self._database.break_off,
-            open_transaction=partial(transaction.opened, self._database),
+            open_transaction=partial(transaction.opened, self._database, self._notifier),
             dialect=DIALECT,
         )

@@ -8,7 +8,6 @@ import asyncpg
 
 from stepward.model.messages.requests import Progress
 from stepward.model.records import History, InboxRow
-from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import INBOX_ROWS, Change, Committed
 from stepward.store.postgres.engine.connection import Connection
@@ -20,6 +19,7 @@ from stepward.store.postgres.hot.turn_parts import parts_of
 from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
+from stepward.store.rules.turn_rows import concern_others
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.parts.scheduler import (
     NOTHING_MISSED,
@@ -56,7 +56,7 @@ class PostgresScheduler(SchedulerVerbs):
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         committed = await self._committed(TurnCommit(instance, changes, renew))
-        if any(_concerns_others(change) for change in changes):
+        if concern_others(changes):
             self._ring()
         return committed
 
@@ -114,13 +114,3 @@ async def _commit_one_by_one(connection: Connection, commit: TurnCommit, now: fl
             raise Missed("born: the id or uid exists") from None
 
     return await turns.apply_each(connection, commit.instance, commit.changes, apply, (*DATA, TypeError))
-
-
-def _concerns_others(change: Change) -> bool:
-    """Whether another process may wait for it: a task's end, what it leaves, tells or writes, a failed attempt."""
-    move = change.move
-    lets_go = move is not None and (move.release or move.after in TASK_ENDS)
-    has_failed = any(watch.error is not None for watch in change.watches)
-    has_written = change.published or change.appended or change.answers
-    is_news = change.posts or change.status_events or change.children or change.alerts or has_written
-    return bool(lets_go or has_failed or is_news)

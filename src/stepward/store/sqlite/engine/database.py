@@ -110,10 +110,6 @@ class Database:
             finally:
                 connection.rollback()
 
-    async def stirred(self, every: float) -> None:
-        """Processes on a file send each other no word."""
-        await asyncio.sleep(every)
-
     def changed(self) -> bool:
         """Whether another connection has committed since the last call; False while the file cannot be read."""
         try:

@@ -22,10 +22,15 @@ class WriterGate:
 
     def is_open(self) -> bool:
         """Whether no other store object has closed it."""
-        is_closed = self.close()
-        if is_closed:
-            self.open()
-        return is_closed
+        try:
+            gate = self._opened() if self._file is None else self._file
+            fcntl.flock(gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(gate, fcntl.LOCK_UN)
+        except BlockingIOError:
+            return False
+        except OSError:  # no log yet, or no locks on this file system
+            return True
+        return True
 
     def close(self) -> bool:
         """Hold the others back until ``open``; False if another does."""
@@ -33,7 +38,7 @@ class WriterGate:
             fcntl.flock(self._opened(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # no log yet, or no locks on this file system
+        except OSError:
             return True
         return True
 

@@ -93,7 +93,8 @@ class Writer:
     def succeed(self, result: Any) -> None:
         """Its work is written."""
         self.is_over, self._result = True, result
-        self.wake()
+        if self._waiter is not None:
+            self.wake()
 
     def fail(self, error: BaseException) -> None:
         """Its work raised an error, or the commit did."""

@@ -18,6 +18,7 @@ from stepward.store.rules.fairness import Turns
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
     answer_rows,
+    concern_others,
     held_tasks,
     local_submissions,
     move_values,
@@ -82,9 +83,12 @@ class SqliteScheduler(SchedulerVerbs):
         turn = TurnCommit(instance, changes, renew)
         try:
             await self._database.write(_commit_together, turn, self._clock)
+            committed = NOTHING_MISSED
         except UNFIT:
-            return Committed(await self._database.write(_commit_each, turn, self._clock))
-        return NOTHING_MISSED
+            committed = Committed(await self._database.write(_commit_each, turn, self._clock))
+        if concern_others(changes):
+            self._ring()
+        return committed
 
 
 def check_alive(connection: Connection, instance: str) -> None:

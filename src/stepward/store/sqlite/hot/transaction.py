@@ -12,6 +12,7 @@ from stepward.errors import Refused, StoreUnavailable
 from stepward.store import transaction_scopes
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.notifier import Notifier
 from stepward.store.sqlite.engine.verb_engine import DrivenConnection
 from stepward.store.sqlite.hot.scheduler import check_alive
 from stepward.store.verbs.open_transaction import ENDED_BY_STATEMENT, ROLLED_BACK, OpenTransaction
@@ -53,7 +54,7 @@ class SqliteTransaction(OpenTransaction):
 
 
 @asynccontextmanager
-async def opened(database: Database) -> AsyncIterator[SqliteTransaction]:
+async def opened(database: Database, notifier: Notifier) -> AsyncIterator[SqliteTransaction]:
     """A transaction of its own: commits when left, rolls back on an exception.
 
     Other writers of this store object wait for its end.
@@ -62,3 +63,4 @@ async def opened(database: Database) -> AsyncIterator[SqliteTransaction]:
     async with database.transaction(is_within=transaction_scopes.is_within(database)) as connection:
         with transaction_scopes.entered(database) as scope:
             yield SqliteTransaction(connection, scope)
+    notifier.ring_all()

@@ -1,0 +1,142 @@
+"""Notifications between the processes of one file that the store was changed: hints, which may be lost.
+
+Each store object that listens has a named pipe beside the file; a process that has committed what others may wait
+for writes a byte into theirs. Where there are no pipes, changes are looked for as often as the caller says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+
+from stepward.store.sqlite.engine.connection import is_memory
+from stepward.store.sqlite.engine.database import Database
+from stepward.store.sqlite.engine.wake_folder import WakeFolder
+
+PAUSE_SECONDS = 0.001
+"""Seconds between two rings of one process; those in between are sent as one."""
+LOOK_SECONDS = 0.1
+"""Seconds between looks of a store object that listens: a notification may be lost, or its pipe removed."""
+MOST_BYTES = 4_096
+NOTIFICATION = b"\0"
+
+
+class Notifier:
+    """Notifies the other store objects of a file, and receives their notifications."""
+
+    def __init__(self, path: str) -> None:
+        self._folder = None if is_memory(path) else WakeFolder(path)
+        self._others: dict[str, int] = {}
+        """The pipes into which this object has written, by name."""
+        self._name: str | None = None
+        self._pipe: tuple[int, int] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stirred = asyncio.Event()
+        self._resting: asyncio.TimerHandle | None = None
+        self._is_wanted = False
+
+    def ring(self) -> None:
+        """Notify the others: at once, or at the end of the pause since the last time."""
+        if self._folder is None:
+            return
+        if self._resting is not None:
+            self._is_wanted = True
+        elif self._notified_any(self._folder):
+            self._resting = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._rested)
+
+    def ring_all(self) -> None:
+        """Notify the others and this process: another connection of this object has committed."""
+        self._stirred.set()
+        self.ring()
+
+    async def stirred(self, every: float) -> None:
+        """Wait for a notification, or for a while: ``every`` seconds where none can be received."""
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(LOOK_SECONDS if self._listens() else every, self._stirred.set)
+        try:
+            await self._stirred.wait()
+        finally:
+            timer.cancel()
+            self._stirred.clear()
+
+    def close(self) -> None:
+        """Send what waits to be sent, and receive nothing more."""
+        if self._resting is not None:
+            self._resting.cancel()
+            self._rested()
+        if self._resting is not None:
+            self._resting.cancel()
+        self._resting = None
+        self._stop_listening()
+        for pipe in self._others.values():
+            os.close(pipe)
+        self._others.clear()
+
+    def _rested(self) -> None:
+        self._resting = None
+        if self._is_wanted:
+            self._is_wanted = False
+            self.ring()
+
+    def _notified_any(self, folder: WakeFolder) -> bool:
+        """Notify the others; whether there are any."""
+        names = folder.names()
+        for name in [name for name in self._others if name not in names]:
+            os.close(self._others.pop(name))
+        return sum(self._notify(folder, name) for name in names if name != self._name) > 0
+
+    def _notify(self, folder: WakeFolder, name: str) -> bool:
+        pipe = self._others.get(name)
+        if pipe is None:
+            pipe = folder.open_pipe(name)
+            if pipe is None:
+                return False
+            self._others[name] = pipe
+        try:
+            os.write(pipe, NOTIFICATION)
+        except BlockingIOError:  # it is full, so that its reader wakes anyway
+            pass
+        except OSError:
+            os.close(self._others.pop(name))
+            return False
+        return True
+
+    def _listens(self) -> bool:
+        """Whether this object has a pipe that others find; makes one."""
+        if self._folder is None:
+            return False
+        if self._name is not None and self._pipe is not None and self._folder.is_there(self._name, self._pipe[0]):
+            return True
+        self._stop_listening()
+        try:
+            self._name, *pipe = self._folder.make_pipe()
+        except OSError:
+            return False
+        self._pipe = (pipe[0], pipe[1])
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._pipe[0], self._receive, self._pipe[0])
+        return True
+
+    def _receive(self, pipe: int) -> None:
+        with suppress(OSError):
+            os.read(pipe, MOST_BYTES)
+        self._stirred.set()
+
+    def _stop_listening(self) -> None:
+        if self._pipe is None or self._name is None or self._folder is None:
+            return
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(self._pipe[0])
+        for end in self._pipe:
+            os.close(end)
+        self._folder.remove(self._name)
+        self._pipe = self._name = None
+
+
+class FileChanges:
+    """Implements ``ChangeSource`` on a file: notifications of others, and the number of its last commit."""
+
+    def __init__(self, database: Database, notifier: Notifier) -> None:
+        self.changed = database.changed
+        self.stirred = notifier.stirred
