@@ -14,9 +14,8 @@ from stepward.clock import Environment
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.engine.busy_wait import GATE_SECONDS, PATIENT_SECONDS, BusyWait
-from stepward.store.sqlite.engine.connection import Connection
+from stepward.store.sqlite.engine.connection import Connection, WriterGate
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.writer_gate import WriterGate
 from stepward.store.sqlite.engine.writer_queue import HOLD_SECONDS
 from tests.store.conformance.world import HandClock
 from tests.store.places import execute, opened

@@ -13,9 +13,8 @@ from typing import TypeVar
 
 from stepward.clock import Environment
 from stepward.errors import StoreUnavailable
-from stepward.store.sqlite.engine.connection import is_memory
+from stepward.store.sqlite.engine.connection import WriterGate, is_memory
 from stepward.store.sqlite.engine.error_translation import BUSY
-from stepward.store.sqlite.engine.writer_gate import WriterGate
 
 T = TypeVar("T")
 

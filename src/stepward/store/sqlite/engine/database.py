@@ -46,6 +46,9 @@ class Database:
         """The lock of writers to this file on this event loop."""
         self._writers: WriterQueue | None = None
         self._busy = BusyWait(path, environment, busy_seconds, self._latest_version)
+        self._gate = self._busy.gate
+        self._is_arriving = False
+        """Whether a writer that found no other gives way to the event loop once, before it writes."""
         self._version = 0
 
     @property
@@ -68,7 +71,7 @@ class Database:
 
     async def single(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that writes with one statement, which commits by itself."""
-        return await self._queue().write(lambda c: work(c, *args, **kwargs), is_single=True)
+        return await self._in_turn(lambda c: work(c, *args, **kwargs), is_single=True)
 
     async def snapshot(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work that reads with several statements, all of which see the same state."""
@@ -91,7 +94,7 @@ class Database:
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work in one transaction that commits when it returns, with that of others who wait; it may run again."""
-        return await self._queue().write(lambda c: work(c, *args, **kwargs))
+        return await self._in_turn(lambda c: work(c, *args, **kwargs), is_single=False)
 
     @contextlib.asynccontextmanager
     async def transaction(self, *, is_within: bool = False) -> AsyncIterator[Connection]:
@@ -143,6 +146,21 @@ class Database:
         """Run the work of one of them, in a savepoint."""
         with connection.writers_part():
             return self._tried(lambda: work(connection))
+
+    async def _in_turn(self, work: Work[T], *, is_single: bool) -> T:
+        """Run work that writes: at once if no other waits when the event loop has run, else together with them."""
+        queue = self._queue()
+        is_first = not (self._is_arriving or queue.waiting)
+        if is_first:
+            self._is_arriving = True
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self._is_arriving = False
+            if not (queue.waiting or self._open_turn().locked()) and (self._gate is None or self._gate.is_open()):
+                with contextlib.suppress(*BUSY):
+                    return self.alone(work, is_single=is_single)
+        return await queue.write(work, is_single=is_single, has_yielded=is_first)
 
     async def _retried(self, work: Callable[[], T]) -> T:
         """Run work, again while other processes hold the lock."""

@@ -179,28 +179,35 @@ class WriterQueue:
         self._writing = writing
         self._busy = busy
         self._now = now
-        self._writers: deque[Writer] = deque()
+        self.waiting: deque[Writer] = deque()
+        self._is_led = False
+        """Whether the first of them waits for the file."""
 
-    async def write(self, work: Work[T], *, is_single: bool = False) -> T:
+    async def write(self, work: Work[T], *, is_single: bool, has_yielded: bool) -> T:
         """The result of work, which is durable then; the event loop runs at least once.
 
         Work may run again from its beginning. A caller that is cancelled before its work runs writes nothing.
-        ``is_single``: it is one statement.
+        ``is_single``: it is one statement. ``has_yielded``: the loop has run since the caller came, which was before
+        all that wait.
         """
         writer, since = Writer(work, is_single=is_single), self._busy.waited
-        self._writers.append(writer)
+        if has_yielded and not self._is_led:
+            self.waiting.appendleft(writer)
+        else:
+            self.waiting.append(writer)
         try:
-            await asyncio.sleep(0)
+            if not has_yielded:
+                await asyncio.sleep(0)
             while not writer.is_over:
-                if self._writers[0] is writer:
+                if self.waiting[0] is writer:
                     await self._lead(since)
                 else:
                     await writer.wait()
         finally:
             if not writer.is_over:
-                self._writers.remove(writer)
-            if self._writers:
-                self._writers[0].wake()
+                self.waiting.remove(writer)
+            if self.waiting:
+                self.waiting[0].wake()
         result: T = writer.outcome()
         return result
 
@@ -210,14 +217,18 @@ class WriterQueue:
         if not self._turn.locked() and (gate is None or gate.is_open()):
             with suppress(*BUSY):
                 return self._commit()
-        async with self._busy.held(self._turn):
-            await self._busy.write(self._commit, since)
+        self._is_led = True
+        try:
+            async with self._busy.held(self._turn):
+                await self._busy.write(self._commit, since)
+        finally:
+            self._is_led = False
 
     def _commit(self) -> None:
-        if len(self._writers) > 1:
-            Group(self._writers, self._writing, self._now).write()
+        if len(self.waiting) > 1:
+            Group(self.waiting, self._writing, self._now).write()
             return
-        (writer,) = self._writers
+        (writer,) = self.waiting
         try:
             result = self._writing.alone(writer.work, is_single=writer.is_single)
         except BUSY:
@@ -226,4 +237,4 @@ class WriterQueue:
             writer.fail(error)
         else:
             writer.succeed(result)
-        self._writers.popleft()
+        self.waiting.popleft()
