@@ -43,12 +43,12 @@ def copy_new_stores() -> None:
 
 def skip_own_settings() -> None:
     """From now on leave out the pyproject.toml of this project, in whose folder tests run: none of it is Stepward's."""
-    read = settings._table
+    read = settings.table_of
 
     def table(path: Path) -> dict[str, Any]:
         return {} if path == PROJECT else read(path)
 
-    patch.object(settings, "_table", table).start()
+    patch.object(settings, "table_of", table).start()
 
 
 def copy_for(*, by_migrations: bool) -> None:

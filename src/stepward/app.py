@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,14 @@ from stepward.observers.event_webhooks import webhooks_of
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
+from stepward.partitions_running import PartitionPlace, PartitionsRunning, refuse_partitions, served_partitions
 from stepward.running import Health, Reach, Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.use_check import check_large_payloads
 from stepward.store.open_store import open_store
+from stepward.store.partitions.addresses import check_whole
+from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
@@ -47,7 +51,8 @@ class App(ScheduleDeclarations):
     """An application: its name, workflows, Agents and settings.
 
     ``redact`` receives every text of an error (message, traceback, data) before it is recorded, logged or sent, and
-    returns what may be kept of it. Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml``
+    returns what may be kept of it. Several stores are the partitions of the application: each task is in one of them
+    (``docs/partitions.md``). Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml``
     or ``[tool.stepward]``.
     """
 
@@ -57,7 +62,7 @@ class App(ScheduleDeclarations):
         *,
         workflows: Iterable[Workflow[Any, Any]] = (),
         agents: Iterable[Agent] = (),
-        store: str | None = None,
+        store: str | Sequence[str] | None = None,
         transport: str | None = None,
         environment: Environment | None = None,
         redact: Redact | None = None,
@@ -105,6 +110,7 @@ class App(ScheduleDeclarations):
         Each row makes exactly one task, also after crashes. Applications write rows with ``Outbox``.
         """
         self._refuse_running("relay")
+        refuse_partitions(self.settings, "relay")
         check_outbox(outbox, self.settings.store)
         self._outboxes.append(outbox)
 
@@ -141,14 +147,16 @@ class App(ScheduleDeclarations):
         submission: bool = True,
         supervisor_every: Duration | None = None,
         drain: Duration | None = None,
+        partitions: Iterable[str] | None = None,
     ) -> AsyncIterator[Running]:
-        """Run the chosen actors in this process until the block ends."""
+        """Run the chosen actors in this process until the block ends; of several stores for ``partitions``, or all."""
         overrides = {"supervisor_every": supervisor_every, "drain": drain}
         settings = self.settings.replaced({k: v for k, v in overrides.items() if v is not None})
         roles = Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission)
+        served = served_partitions(settings, partitions)
         health = Health()
         async with observed(self.name, settings, self.observers, health):
-            running = health.running = self._running = await self._start(settings, roles)
+            running = health.running = self._running = await self._start(settings, roles, served)
             try:
                 async with self._relaying(self._outboxes if submission else ()):
                     yield running
@@ -158,6 +166,7 @@ class App(ScheduleDeclarations):
 
     async def supervise_once(self) -> PassReport:
         """Make one pass of the Supervisor, for example from cron. Raises StoreUnavailable."""
+        refuse_partitions(self.settings, "supervisor --once")
         running = await self._open(self.settings, Roles(scheduler=False, agents=frozenset(), submission=False))
         try:
             return await running.host.supervise_once()
@@ -170,13 +179,7 @@ class App(ScheduleDeclarations):
         running = self._running
         if running is None:
             return self._separate_client()
-        return self._client_on(
-            running.store,
-            hints=running.hints,
-            queues=running.queues,
-            endings=running.endings,
-            submit_locally=running.host.local_submissions.submit,
-        )
+        return self._client_on(running.store, **running.lent)
 
     def asgi(self, *, local_admin: bool = False, url: str | None = None) -> AsgiApplication:
         """The HTTP API, the console and the hooks as an ASGI application, to mount in FastAPI or Starlette.
@@ -192,9 +195,9 @@ class App(ScheduleDeclarations):
         return SyncClient(self._separate_client)
 
     def _separate_client(self) -> Client:
-        return self._client_on(self.settings.store, transport=self.settings.transport)
+        return self._client_on(self.settings.stores, transport=self.settings.transport)
 
-    def _client_on(self, store: str | Store, **ways: Any) -> Client:
+    def _client_on(self, store: Sequence[str] | Store, **ways: Any) -> Client:
         session = ClientSession(
             store,
             codec=codec_of(self.name, self.settings.encryption),
@@ -216,8 +219,19 @@ class App(ScheduleDeclarations):
         if self._running is not None:
             raise DeclarationError(f"{what}: expected it before the app runs, found the app running; declare it first")
 
-    async def _start(self, settings: Settings, roles: Roles) -> Running:
-        running = await self._open(settings, roles)
+    async def _start(self, settings: Settings, roles: Roles, served: Sequence[int]) -> Running:
+        if len(settings.stores) == 1:
+            return await self._begin(settings, roles=roles)
+        codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
+        store = PartitionedStore(
+            settings.stores, app=self.name, environment=self.environment, codec=codec, keeper=keeper
+        )
+        running = PartitionsRunning(store, settings, self.observers, served)
+        await running.start(partial(self._begin, roles=roles))
+        return running
+
+    async def _begin(self, settings: Settings, *, roles: Roles, place: PartitionPlace | None = None) -> Running:
+        running = await self._open(settings, roles, place)
         try:
             await running.host.start()
         except BaseException:
@@ -225,13 +239,15 @@ class App(ScheduleDeclarations):
             raise
         return running
 
-    async def _open(self, settings: Settings, roles: Roles) -> Running:
+    async def _open(self, settings: Settings, roles: Roles, place: PartitionPlace | None = None) -> Running:
         webhooks = checked_receivers(self._webhooks, webhooks_of(settings, self.name)) if roles.supervisor else ()
         codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
         store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
         await store.open()
-        hints, endings = Hints(), Endings()
+        hints, endings = Hints() if place is None else place.hints, Endings()
         try:
+            if place is None:
+                await check_whole(store)
             await store.host.check_rights(roles.kinds(self.agents, self.submissions))
             await check_keys(store.host, codec)
             await check_large_payloads(store.host, keeper)
@@ -251,7 +267,7 @@ class App(ScheduleDeclarations):
             registry=self.registry,
             agents=self.agents,
             submissions=self.submissions,
-            schedules=self.schedules,
+            schedules=[each for each in self.schedules if place is None or place.holds(each.name)],
             queues=queues,
             brokered=brokered,
             signer=signer,
@@ -267,6 +283,7 @@ class App(ScheduleDeclarations):
             failures=self._failures,
             codec=codec,
             keeper=keeper,
+            holds=None if place is None else place.holds,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)
 

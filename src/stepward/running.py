@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stepward.client import Endings
 from stepward.clock import Environment
@@ -54,6 +55,24 @@ class Running:
         self.host = host
         self._observers = observers
 
+    @property
+    def lent(self) -> dict[str, Any]:
+        """What a client of this process has from it besides the store."""
+        return {
+            "hints": self.hints,
+            "queues": self.queues,
+            "endings": self.endings,
+            "submit_locally": self.host.local_submissions.submit,
+        }
+
+    def unready(self) -> list[str]:
+        """Why the actors cannot do their work now, a line for each reason; empty if they can."""
+        return self.host.unready()
+
+    def waits(self) -> dict[str, float]:
+        """By Agent, the seconds for which the oldest step has waited for room here."""
+        return self.host.waits()
+
     async def wait(self) -> None:
         """Wait until an actor ends by a bug, and raise it, or until an operator drains this process."""
         await self.host.wait()
@@ -87,11 +106,11 @@ class Health:
 
     def unready(self) -> list[str]:
         """The reasons why it is not ready, one line each; empty if it is."""
-        return ["starting"] if self.running is None else self.running.host.unready()
+        return ["starting"] if self.running is None else self.running.unready()
 
     def waits(self) -> dict[str, float]:
         """By Agent, the seconds for which the oldest step has waited for room here."""
-        return {} if self.running is None else self.running.host.waits()
+        return {} if self.running is None else self.running.waits()
 
 
 def keeper_for(app: str, settings: Settings, environment: Environment) -> PayloadKeeper | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -32,13 +32,14 @@ from stepward.store.contract import Batch, TaskCount, Transaction
 class Client(SubmittingClient, SchedulingClient):
     """A connection to an application's state store; use it as ``async with Client(address, app=name)``.
 
-    With ``transport``, a broker's address, response queues are read from there. ``encryption`` has the keys of a store
-    whose payloads are encrypted; ``large_payloads`` says where an application keeps its large ones.
+    ``store`` is an address, or the addresses of all stores in order. With ``transport``, a broker's address, response
+    queues are read from there. ``encryption`` has the keys of a store whose payloads are encrypted; ``large_payloads``
+    says where an application keeps its large ones.
     """
 
     def __init__(
         self,
-        store: str,
+        store: str | Sequence[str],
         *,
         app: str,
         transport: str | None = None,

@@ -34,7 +34,7 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted, TaskSearch, UpdateAct, UpdateRow
-from stepward.store.open_store import open_store
+from stepward.store.partitions.addresses import check_whole, is_address, opened_at
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of
@@ -54,13 +54,16 @@ CLOSED = "client: expected use within `async with app.client() as client`, found
 class ClientSession:
     """A client's connection to the store of one application; a store that is given open stays open.
 
+    Several addresses are the partitions of the application. ``creates``: whether this is a client of the application,
+    which makes new stores and has all of them; an operator may look at one partition alone.
+
     The actors of a process lend theirs: ``hints``, ``queues``, ``endings`` and ``submit_locally``. ``registry`` is the
     application's code, where there is any.
     """
 
     def __init__(
         self,
-        store: str | Store,
+        store: str | Sequence[str] | Store,
         *,
         app: str,
         registry: Registry | None = None,
@@ -74,12 +77,13 @@ class ClientSession:
         poll: float = POLL,
         codec: PayloadCodec | None = None,
         keeper: PayloadKeeper | None = None,
+        creates: bool = True,
     ) -> None:
         environment = environment or Environment()
-        self.owns_store = isinstance(store, str)
-        opened = _opened(store, app, environment, codec, keeper)
+        self.owns_store = is_address(store)
+        opened = opened_at(store, app, environment, codec, keeper, creates=creates)
         self._store = opened
-        self._codec = codec
+        self._codec, self._creates = codec, creates
         self.keeper = keeper
         """Keeps large payloads outside the store, if any are."""
         self.missing = NOT_ENTERED if self.owns_store else None
@@ -129,7 +133,7 @@ class ClientSession:
         return other
 
     async def open(self) -> None:
-        """Open what is its own."""
+        """Open what is its own. Raises SettingsError for a partition that is named alone."""
         validation.usable("app.client()", None)
         if self.owns_store:
             await self._store.open()
@@ -141,6 +145,8 @@ class ClientSession:
     async def _check_keys(self) -> None:
         try:
             await check_keys(self._store.host, self._codec)
+            if self._creates:
+                await check_whole(self._store)
         except BaseException:
             await self._store.close()
             raise
@@ -269,15 +275,6 @@ class ClientSession:
         return fresh
 
 
-def _opened(
-    store: str | Store, app: str, environment: Environment, codec: PayloadCodec | None, keeper: PayloadKeeper | None
-) -> Store:
-    """The store of an address; one that is given open stays as it is."""
-    if not isinstance(store, str):
-        return store
-    return open_store(store, app=app, environment=environment, codec=codec, keeper=keeper)
-
-
 class Protection:
     """How an application protects its payloads, and where it keeps large ones."""
 
@@ -287,9 +284,9 @@ class Protection:
 
 
 def session_at(
-    store: str, app: str, transport: str | None, payload_bytes: int, protection: Protection
+    store: str | Sequence[str], app: str, transport: str | None, payload_bytes: int, protection: Protection
 ) -> ClientSession:
-    """The session of a client on the store of that address, without the application's code."""
+    """The session of a client on the store of that address, or on several, without the application's code."""
     return ClientSession(
         store,
         app=app,

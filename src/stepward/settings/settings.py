@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -31,7 +30,9 @@ from stepward.settings.display import (
 )
 from stepward.settings.hook_settings import HookSettings, read_hooks, show_hooks
 from stepward.settings.readers import DAY, GIB, HOUR, KIB, MIB, MINUTE, Reader, RetentionRule
+from stepward.settings.settings_files import table_of
 from stepward.settings.sink_settings import SinkSettings, read_sinks, resolved_tables, show_sinks
+from stepward.settings.store_list import read_stores
 from stepward.settings.webhook_settings import WebhookSettings, read_webhooks, show_webhooks
 
 PREFIX = "STEPWARD_"
@@ -42,10 +43,6 @@ OF_KUBERNETES = re.compile(r"STEPWARD_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|P
 SECRETS = frozenset({"webhook_secret", "encryption"})
 """Settings that may name a file or a variable in place of the secret."""
 TABLES = {"alert_sinks": "sinks", "hooks": "hooks", "webhooks": "webhooks"}  # by name; their URLs and secrets may too
-DEEP_KEY = re.compile(r"""(?:\s*+\.\s*+["']?+[\w-]++["']?+){100}""")
-"""Most parts of a dotted key: the time to read one grows with their square."""
-FILE_BYTES = 1024 * 1024
-"""Most bytes of a settings file."""
 
 
 class Described(NamedTuple):
@@ -65,7 +62,7 @@ class Settings:
     """Every setting of a process; durations are kept in seconds, sizes in bytes. Raises SettingsError."""
 
     store: str = _setting("sqlite:///stepward.db", readers.store, show=show_store)
-    """The address of the state store: ``sqlite:///FILE.db`` or ``postgresql://…``."""
+    """The address of the state store: ``sqlite:///FILE.db`` or ``postgresql://…``; of several stores the first."""
     transport: str = _setting("local", readers.transport, show=show_transport)
     """``local`` (queues in this process), ``store`` (queues in the state store), or the URL of a broker:
     ``nats://HOST``, ``amqp://HOST``, ``amqp10://HOST``; ``?prefix=NAME`` goes before every name there."""
@@ -162,10 +159,15 @@ class Settings:
     """The collector to which a process with actors exports spans over OTLP/HTTP: ``http://HOST:4318``."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """The source of each setting that is not the default."""
+    stores: tuple[str, ...] = ()
+    """The addresses of all stores, in order: several are the partitions of the application."""
 
     def __post_init__(self) -> None:
+        if not self.stores:
+            object.__setattr__(self, "stores", read_stores(self.store, self._named("store")))
+            object.__setattr__(self, "store", self.stores[0])
         for name in names():
-            value = _read(name, getattr(self, name), self.source_of(name))
+            value = _read(name, getattr(self, name), self._named(name))
             object.__setattr__(self, name, value)
         self._check_together()
 
@@ -188,11 +190,16 @@ class Settings:
             return None
         return LargePayloads(self.large_payloads, over_bytes=self.large_payload_bytes)
 
+    @property
+    def stores_text(self) -> str:
+        """The addresses of all stores in one text, as the setting takes it."""
+        return " ".join(self.stores)
+
     def replaced(self, overrides: Mapping[str, object]) -> Settings:
         """These settings with some replaced, checked like the others."""
         for name in overrides:
             _refuse_unknown(name, "argument")
-        kept = {name: getattr(self, name) for name in names()}
+        kept = {name: getattr(self, name) for name in names()} | {"store": self.stores}
         sources = {**self.sources, **dict.fromkeys(overrides, "argument")}
         return Settings(**(kept | dict(overrides)), sources=sources)
 
@@ -202,7 +209,9 @@ class Settings:
 
     def describe(self) -> list[Described]:
         """Each setting with its source, secrets redacted."""
-        return [Described(f.name, f.metadata["show"](getattr(self, f.name)), self.source_of(f.name)) for f in _fields()]
+        shown = {f.name: f.metadata["show"](getattr(self, f.name)) for f in _fields()}
+        shown["store"] = ", ".join(map(show_store, self.stores))
+        return [Described(name, value, self.source_of(name)) for name, value in shown.items()]
 
     def shown(self, name: str) -> str:
         """The value of one setting as messages may show it."""
@@ -210,6 +219,11 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings({', '.join(f'{name}={value}' for name, value, _ in self.describe())})"
+
+    def _named(self, name: str) -> str:
+        """The setting with its source, for messages."""
+        source = self.source_of(name)
+        return name if source == "default" else f"{name} ({source})"
 
     def _check_together(self) -> None:
         if self.webhook_url is not None and self.webhook_secret is None:
@@ -236,9 +250,9 @@ def _fields() -> list[Any]:
     return [f for f in fields(Settings) if f.metadata]
 
 
-def _read(name: str, value: object, source: str) -> object:
+def _read(name: str, value: object, what: str) -> object:
     read: Reader = next(f.metadata["read"] for f in _fields() if f.name == name)
-    return read(value, name if source == "default" else f"{name} ({source})")
+    return read(value, what)
 
 
 def _given(
@@ -250,27 +264,13 @@ def _given(
     for variable, text in environ.items():
         if variable.startswith(PREFIX) and variable not in NOT_SETTINGS and not OF_KUBERNETES.fullmatch(variable):
             yield variable.removeprefix(PREFIX).lower(), text, variable
-    for name, value in _table(folder / "stepward.toml").items():
+    for name, value in table_of(folder / "stepward.toml").items():
         yield name, value, "stepward.toml"
-    table = _table(folder / "pyproject.toml").get("tool", {}).get("stepward", {})
+    table = table_of(folder / "pyproject.toml").get("tool", {}).get("stepward", {})
     if not isinstance(table, dict):
         raise SettingsError("pyproject.toml: expected the table [tool.stepward], found a value; write a table")
     for name, value in table.items():
         yield name, value, "pyproject.toml"
-
-
-def _table(path: Path) -> dict[str, Any]:
-    try:
-        text = readers.regular_file(path, FILE_BYTES)
-        if DEEP_KEY.search(text):
-            raise RecursionError
-        return tomllib.loads(text)
-    except FileNotFoundError:
-        return {}
-    except RecursionError:
-        raise SettingsError(f"{path.name}: expected a TOML file, found: keys or values too deep; repair it") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path.name}: expected a TOML file, found: {str(error)[:200]}; repair it") from None
 
 
 def _refuse_unknown(name: str, source: str) -> None:

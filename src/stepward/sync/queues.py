@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stepward.client import (
@@ -24,7 +25,7 @@ class SyncQueues:
 
     def __init__(
         self,
-        address: str,
+        address: str | Sequence[str],
         *,
         app: str,
         store_id: str | None = None,

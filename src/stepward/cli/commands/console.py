@@ -63,7 +63,7 @@ def console(
     and tokens or an OpenID provider. ROLE may end in +payloads: inputs, outputs and errors are shown.
     """
     check_extra("console")
-    app = app_or_store(target or settings_for(None).store)
+    app = app_or_store(target or settings_for(None).stores_text)
     address = ListenAddress(host=host, port=port)
     plan = StartPlan(
         address=address,

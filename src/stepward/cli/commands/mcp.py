@@ -63,7 +63,7 @@ async def _api(target: str | None, url: str | None) -> AsyncIterator[tuple[httpx
         async with httpx.AsyncClient(base_url=_checked(url, token), headers=headers, timeout=SECONDS) as client:
             yield client, url
         return
-    app = app_or_store(target or settings_for(None).store)
+    app = app_or_store(target or settings_for(None).stores_text)
     application: Any = mounted(app.client, AccessRules(local_viewer=token is None, two_person=app.settings.two_person))
     transport = httpx.ASGITransport(application)
     async with (

@@ -22,6 +22,14 @@ app_argument = click.argument("target", metavar="APP")
 metrics_option = click.option(
     "--metrics", metavar="HOST:PORT", help="Serve /metrics, /livez and /readyz there; a port alone is on 127.0.0.1."
 )
+partition_option = click.option(
+    "--partition",
+    "partitions",
+    metavar="NAME",
+    multiple=True,
+    callback=lambda _context, _parameter, given: given or None,
+    help="Of several stores serve this one (p1, p2, …); may be repeated. By default all.",
+)
 
 
 @click.command("run")
@@ -35,46 +43,59 @@ metrics_option = click.option(
 @click.option("--reload", is_flag=True, help="Start anew when a Python file of this folder changes, for development.")
 @click.option("--child", type=(int, int), hidden=True)
 @metrics_option
-def run(target: str, processes: int | None, reload: bool, child: tuple[int, int] | None, metrics: str | None) -> None:
+@partition_option
+def run(
+    target: str,
+    processes: int | None,
+    reload: bool,
+    child: tuple[int, int] | None,
+    metrics: str | None,
+    partitions: tuple[str, ...] | None,
+) -> None:
     """Run every actor of APP, in this process or in N others; the metrics of process N have port PORT + N - 1."""
+    actors = EVERY_ACTOR._replace(partitions=partitions)
     if child is not None:
-        _run_tethered(target, ParentLink(*child), metrics)
+        _run_tethered(target, ParentLink(*child), metrics, actors)
     elif reload:
         if processes is not None:
             raise click.UsageError("run: expected --reload or --processes, found both; leave out one of them")
-        serve_reloading(target, metrics)
+        metered = [] if metrics is None else ["--metrics", metrics]
+        serve_reloading(target, [*metered, *(word for name in partitions or () for word in ("--partition", name))])
     elif processes is not None:
-        serve_group(_measured(load_app(target), metrics), target, processes)
+        serve_group(_measured(load_app(target), metrics), target, processes, actors)
     else:
-        serve(_measured(load_app(target), metrics), EVERY_ACTOR)
+        serve(_measured(load_app(target), metrics), actors)
 
 
 @click.command("scheduler")
 @app_argument
 @metrics_option
-def scheduler(target: str, metrics: str | None) -> None:
+@partition_option
+def scheduler(target: str, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
     """Run a Scheduler of APP alone."""
     app = _measured(load_app(target), metrics)
     if app.agents:
         _need_queues(app, "a Scheduler in a process of its own")
-    serve(app, Actors(scheduler=True))
+    serve(app, Actors(scheduler=True, partitions=partitions))
 
 
 @click.command("agent")
 @app_argument
 @click.option("--only", multiple=True, metavar="NAME", help="Run this Agent only; may be repeated.")
 @metrics_option
-def agent(target: str, only: tuple[str, ...], metrics: str | None) -> None:
+@partition_option
+def agent(target: str, only: tuple[str, ...], metrics: str | None, partitions: tuple[str, ...] | None) -> None:
     """Run the Agents of APP alone."""
     app = _measured(load_app(target), metrics)
     _need_queues(app, "Agents in a process of their own")
-    serve(app, Actors(agents=only or True))
+    serve(app, Actors(agents=only or True, partitions=partitions))
 
 
 @click.command("submission")
 @app_argument
 @metrics_option
-def submission(target: str, metrics: str | None) -> None:
+@partition_option
+def submission(target: str, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
     """Run the submissions of APP alone: messages from its queues, and rows of its outboxes, become tasks."""
     app = _measured(load_app(target), metrics)
     if not app.submissions and not app.outboxes:
@@ -82,18 +103,19 @@ def submission(target: str, metrics: str | None) -> None:
             f"APP {target}: expected an App with a submission, found {app.name} without any; "
             "declare one with app.submission(queue, accept=…), or an outbox with app.relay(address)"
         )
-    serve(app, Actors(submission=True))
+    serve(app, Actors(submission=True, partitions=partitions))
 
 
 @click.command("supervisor")
 @click.argument("target", metavar="APP_OR_STORE", required=False)
 @click.option("--once", is_flag=True, help="Make one pass, and end (for cron).")
 @metrics_option
-def supervisor(target: str | None, once: bool, metrics: str | None) -> None:
+@partition_option
+def supervisor(target: str | None, once: bool, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
-    app = _measured(app_or_store(target or settings_for(None).store), metrics)
+    app = _measured(app_or_store(target or settings_for(None).stores_text), metrics)
     if not once:
-        serve(app, Actors(supervisor=True))
+        serve(app, Actors(supervisor=True, partitions=partitions))
         return
     log_to_stderr(app.settings)
     click.echo(_line_of(asyncio.run(app.supervise_once())))
@@ -106,7 +128,7 @@ def _measured(app: App, metrics: str | None) -> App:
     return app
 
 
-def _run_tethered(target: str, tether: ParentLink, metrics: str | None) -> None:
+def _run_tethered(target: str, tether: ParentLink, metrics: str | None, actors: Actors) -> None:
     """Run as a child of a process group, which reports errors once for all children."""
     try:
         app = _measured(load_app(target), metrics)
@@ -114,7 +136,7 @@ def _run_tethered(target: str, tether: ParentLink, metrics: str | None) -> None:
             host, _, port = app.settings.metrics.rpartition(":")
             # Port 0 is any free one, for each process another.
             app = _measured(app, f"{host}:{int(port) + (tether.number - 1 if int(port) else 0)}")
-        serve_tethered(app, EVERY_ACTOR, tether)
+        serve_tethered(app, actors, tether)
     except StepwardError as error:
         tether.failed(str(error))
         raise Silent(code_of(error)) from error

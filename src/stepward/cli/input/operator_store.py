@@ -16,17 +16,21 @@ import click
 
 from stepward.app import App
 from stepward.cli.input.passwords import holds_password
-from stepward.client import Client, ClientSession, client_on
+from stepward.client import Client, ClientSession, client_on, session_of
 from stepward.clock import Environment
 from stepward.encryption import operator_codec
 from stepward.running import keeper_for
 from stepward.settings import Settings
-from stepward.store.open_store import identify
+from stepward.store.partitions.addresses import identify_any, missing_in
 
 StoreWork = Callable[..., Coroutine[Any, Any, None]]
 
 store_option = click.option(
-    "--store", metavar="URL", help="The state store's address; by default that of STEPWARD_STORE or the settings files."
+    "--store",
+    metavar="URL",
+    multiple=True,
+    callback=lambda _context, _parameter, given: " ".join(given) or None,
+    help="The state store's address, of several stores each in order; by default STEPWARD_STORE or the settings files.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, instants in RFC 3339 UTC.")
 
@@ -48,6 +52,7 @@ def run_with_client(store: str | None, work: StoreWork, *args: Any, **options: A
     async def run() -> None:
         async with operator_client(settings_for(store)) as client:
             await work(client, *args, **options)
+            say_missing(client)
 
     asyncio.run(run())
 
@@ -60,10 +65,12 @@ def settings_for(store: str | None) -> Settings:
 @asynccontextmanager
 async def operator_client(settings: Settings) -> AsyncIterator[Client]:
     """A client under the application's name in the store; a missing store is not created."""
-    app = identify(settings.store).app
+    app = identify_any(settings.stores).app
     codec = operator_codec(app, settings.encryption)
     keeper = keeper_for(app, settings, Environment())
-    session = ClientSession(settings.store, app=app, payload_bytes=settings.payload_bytes, codec=codec, keeper=keeper)
+    session = ClientSession(
+        settings.stores, app=app, payload_bytes=settings.payload_bytes, codec=codec, keeper=keeper, creates=False
+    )
     async with client_on(session) as client:
         yield client
 
@@ -72,7 +79,7 @@ def operator_client_of(app: App) -> Client:
     """A client on an application's store for an operator, who needs no key to look."""
     settings = app.settings
     session = ClientSession(
-        settings.store,
+        settings.stores,
         app=app.name,
         registry=app.registry,
         environment=app.environment,
@@ -82,6 +89,12 @@ def operator_client_of(app: App) -> Client:
         keeper=keeper_for(app.name, settings, app.environment),
     )
     return client_on(session)
+
+
+def say_missing(client: Client) -> None:
+    """Say on stderr which partitions are not in what was printed."""
+    for name, why in missing_in(session_of(client).store).items():
+        click.echo(f"{name} is missing here: {why}", err=True)
 
 
 def command_line(*words: str) -> str:

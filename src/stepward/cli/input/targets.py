@@ -13,7 +13,7 @@ from stepward.app import App
 from stepward.error_messages import message_of
 from stepward.errors import Refused, StepwardError
 from stepward.settings import Settings
-from stepward.store.open_store import identify
+from stepward.store.partitions.addresses import identify_any
 
 FORMS = "module:attribute or path.py:attribute"
 
@@ -22,8 +22,8 @@ def app_or_store(target: str) -> App:
     """The application, or one without declarations on the store of that URL, under the name in the store."""
     if "://" not in target:
         return load_app(target)
-    store = Settings(store=target).store
-    return App(identify(store).app, store=store)
+    stores = Settings(store=target).stores
+    return App(identify_any(stores).app, store=stores)
 
 
 def load_app(target: str) -> App:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Sequence
 from contextlib import suppress
 
 from stepward.cli.processes.parent_link import DRAINED, FAILED, READY
@@ -28,14 +29,14 @@ class Child:
         """Whether it ends because an operator wants it."""
 
     @classmethod
-    async def begin(cls, number: int, target: str, metrics: str | None = None) -> Child:
-        """Start it, in this folder and with this environment, on the application of that name."""
+    async def begin(cls, number: int, target: str, options: Sequence[str] = ()) -> Child:
+        """Start it, in this folder and with this environment, on the application of that name, with more options."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "stepward", "run", target),
                 *("--child", str(number), str(theirs.fileno())),
-                *(() if metrics is None else ("--metrics", metrics)),
+                *options,
                 stdin=DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 # The parent passes on a signal from the keyboard: the child may not be ready for it yet.

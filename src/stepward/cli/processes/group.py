@@ -6,6 +6,7 @@ They share only the store, so the group has no state that could be lost.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 from stepward import durations
@@ -13,32 +14,34 @@ from stepward.app import App
 from stepward.cli.exit_codes import DONE, FAILED, Silent, complain
 from stepward.cli.processes.child import Child
 from stepward.cli.processes.restarts import Slot, SlotEnd
-from stepward.cli.processes.serving import EVERY_ACTOR, header, patience, say, say_draining
+from stepward.cli.processes.serving import EVERY_ACTOR, Actors, header, patience, say, say_draining
 from stepward.cli.processes.signals import SIGNALLED, ProcessSignals
 from stepward.clock import Clock
 
 MOST_PROCESSES = 64
 
 
-def serve_group(app: App, target: str, count: int) -> None:
+def serve_group(app: App, target: str, count: int, actors: Actors = EVERY_ACTOR) -> None:
     """Run that many processes of the application until a signal."""
-    asyncio.run(_serve(app, target, count))
+    asyncio.run(_serve(app, target, count, actors))
 
 
-async def _serve(app: App, target: str, count: int) -> None:
+async def _serve(app: App, target: str, count: int, actors: Actors) -> None:
     settings = app.settings
-    group = ProcessGroup(target, count, patience(settings), app.environment.clock, metrics=settings.metrics)
+    metrics = [] if settings.metrics is None else ["--metrics", settings.metrics]
+    options = [*metrics, *(word for name in actors.partitions or () for word in ("--partition", name))]
+    group = ProcessGroup(target, count, patience(settings), app.environment.clock, options=options)
     ProcessSignals(on_first=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
-    header(app, EVERY_ACTOR, {"processes": str(count)})
+    header(app, actors, {"processes": str(count)})
     await group.run()
 
 
 class ProcessGroup:
     """The processes of one application; ``grace`` is how many seconds they may take to end."""
 
-    def __init__(self, target: str, count: int, grace: float, clock: Clock, *, metrics: str | None = None) -> None:
+    def __init__(self, target: str, count: int, grace: float, clock: Clock, *, options: Sequence[str] = ()) -> None:
         self._target = target
-        self._metrics = metrics
+        self._options = options
         self._grace = grace
         self._clock = clock
         self._places = [Slot(number) for number in range(1, count + 1)]
@@ -90,7 +93,7 @@ class ProcessGroup:
     async def _live(self, place: Slot) -> SlotEnd:
         """One life of a process."""
         try:
-            place.child = child = await Child.begin(place.number, self._target, self._metrics)
+            place.child = child = await Child.begin(place.number, self._target, self._options)
         except OSError as error:
             return SlotEnd(FAILED, complaint=f"expected room for one more process, found {error.strerror}; make room")
         if self._over.is_set():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -20,7 +21,7 @@ MOST_NAMED = 3
 """Most changed files that a line names."""
 
 
-def serve_reloading(target: str, metrics: str | None) -> None:
+def serve_reloading(target: str, options: Sequence[str]) -> None:
     """Run the application in a child process until a signal; a child that ends by itself is started at the next
     change. Raises SettingsError where the package that watches files is missing."""
     if find_spec("watchfiles") is None:
@@ -31,7 +32,7 @@ def serve_reloading(target: str, metrics: str | None) -> None:
 
     signal.signal(signal.SIGTERM, _interrupt)
     folder = Path.cwd()
-    command = [sys.executable, "-m", "stepward", "run", target, *(["--metrics", metrics] if metrics else [])]
+    command = [sys.executable, "-m", "stepward", "run", target, *options]
     child = subprocess.Popen(command)
     try:
         for changes in watch(folder, watch_filter=PythonFilter()):

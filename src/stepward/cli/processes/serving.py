@@ -38,6 +38,8 @@ class Actors(NamedTuple):
     agents: bool | tuple[str, ...] = False
     supervisor: bool = False
     submission: bool = False
+    partitions: tuple[str, ...] | None = None
+    """Of several stores those that are served; None: all."""
 
 
 EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=True)
@@ -131,12 +133,13 @@ def _roles(app: App, actors: Actors) -> dict[str, str]:
         "scheduler": (served or "no workflows") if actors.scheduler else "",
         "agents": ", ".join(f"{agent.name} ×{agent.concurrency}" for agent in chosen),
         "supervisor": f"every {every}" if actors.supervisor else "",
+        "partitions": ", ".join(actors.partitions or ()),
         "submission": ", ".join(each.queue for each in app.submissions) if actors.submission else "",
     }
 
 
 def _print_roles(console: Console, app: App, roles: dict[str, str]) -> None:
-    where = {"store": shown(app.settings.store), "transport": app.settings.shown("transport")}
+    where = {"store": ", ".join(map(shown, app.settings.stores)), "transport": app.settings.shown("transport")}
     console.print(Text(f"stepward runs {app.name} (process {os.getpid()})", style="bold"))
     for name, value in (where | roles).items():
         if value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from stepward.clock import Environment
@@ -10,7 +11,7 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
+from stepward.store.partitions.addresses import check_whole, is_address, opened_at
 from stepward.store.sealing.key_check import check_keys
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.open_broker import broker_queues, is_broker
@@ -44,7 +45,7 @@ class QueuePlace(Protocol):
 
 
 def place_of(
-    address: str | Store,
+    address: str | Sequence[str] | Store,
     app: str,
     environment: Environment,
     codec: PayloadCodec | None = None,
@@ -83,19 +84,15 @@ class StorePlace:
 
     def __init__(
         self,
-        address: str | Store,
+        address: str | Sequence[str] | Store,
         app: str,
         environment: Environment,
         codec: PayloadCodec | None,
         keeper: PayloadKeeper | None,
     ) -> None:
-        self._owns_store = isinstance(address, str)
+        self._owns_store = is_address(address)
         self._codec = codec
-        self._store: Store = (
-            open_store(address, app=app, environment=environment, codec=codec, keeper=keeper)
-            if isinstance(address, str)
-            else address
-        )
+        self._store = opened_at(address, app, environment, codec, keeper)
         sealed = sealed_queues(StoreQueues(self._store.messages, poll=POLL), codec)
         self.queues = with_large_payloads(sealed, keeper)
         hints = Hints()
@@ -110,6 +107,7 @@ class StorePlace:
             await self._store.open()
             try:
                 await check_keys(self._store.host, self._codec)
+                await check_whole(self._store)
             except BaseException:
                 await self._store.close()
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from stepward.client.queues.events import Readers, StatusEvents
@@ -17,6 +18,7 @@ from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
 from stepward.model.tracing.submission_span import producing
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Store
+from stepward.store.partitions.addresses import is_address
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
@@ -32,7 +34,7 @@ class Queues:
 
     def __init__(
         self,
-        address: str | Store,
+        address: str | Sequence[str] | Store,
         *,
         app: str,
         store_id: str | None = None,
@@ -42,9 +44,9 @@ class Queues:
         large_payloads: LargePayloads | None = None,
     ) -> None:
         self._app = validation.app_name(app)
-        if not isinstance(address, str) and not hasattr(address, "messages"):
+        if not is_address(address) and not hasattr(address, "messages"):
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
-        self._missing = "not entered yet; enter it first" if isinstance(address, str) else None
+        self._missing = "not entered yet; enter it first" if is_address(address) else None
         """What keeps it from being used, if anything."""
         if store_id is not None and not (isinstance(store_id, str) and 0 < len(store_id) <= LONGEST_ATTRIBUTE):
             raise Refused(f"Queues: expected the identity of a store, found {store_id!r:.80}; see stepward check")

@@ -25,6 +25,7 @@ from stepward.model.records import Task, WorkflowRecord
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
+from stepward.store.partitions.addresses import is_partitioned
 from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -102,10 +103,11 @@ class SubmissionWriter:
     async def write_many(
         self, prepared: Prepared, transaction: object, actor: str, *, at_once: bool
     ) -> list[Submitted]:
-        """Write all, within an open transaction or (None) in transactions of their own: in one if ``at_once``."""
+        """Write all, within an open transaction or (None) in transactions of their own: in one if ``at_once``, or in
+        one for each store of several."""
         if transaction is not None:
             return await self._write_within(transaction, prepared, actor)
-        if at_once and prepared.rule is None:
+        if at_once and prepared.rule is None and not is_partitioned(self._store):
             prepared = await self.outside(prepared)
             async with self._store.transaction() as whole:
                 submitted = await prepared.submit(whole, BATCH, actor)

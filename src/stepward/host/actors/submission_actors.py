@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
 from stepward.client import Options, Preparation
-from stepward.errors import StoreUnusable
+from stepward.errors import Refused, StoreUnusable
 from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
@@ -25,6 +26,8 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     )
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
+        if parts.holds is not None:
+            _check_place(message, accepted, parts.holds)
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
@@ -60,6 +63,20 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         environment=parts.environment,
         observers=parts.observers,
     )
+
+
+def _check_place(message: Message, accepted: Accepted, holds: Callable[[str], bool]) -> None:
+    """Raises Refused for a message that belongs into another store of the application."""
+    if not holds(message.id):
+        raise Refused(
+            f"message {message.id[:100]!r}: expected one whose id is placed in this partition, found one of another; "
+            "post it with every store of the application"
+        )
+    if accepted.per_key is not None:
+        raise Refused(
+            "per_key: expected none for messages of an application with several stores, where the message's id decides "
+            "the store, found one; submit with the client, which places by the key"
+        )
 
 
 async def keep(actor: Submitter, parts: Parts) -> None:

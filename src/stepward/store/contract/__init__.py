@@ -83,6 +83,7 @@ from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.forks import Fork
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.live_values import StreamRow, WrittenRow, written_rows
+from stepward.store.contract.values.partition import PartitionRecord
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
 from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateRow, UpdateState
@@ -147,6 +148,7 @@ __all__ = [
     "OutlivedPage",
     "Overview",
     "OverviewStore",
+    "PartitionRecord",
     "Post",
     "PruningStore",
     "Purged",

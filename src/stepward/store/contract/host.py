@@ -11,6 +11,7 @@ from stepward.model.limits.slots import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
+from stepward.store.contract.values.partition import PartitionRecord
 
 
 class HostStore(Protocol):
@@ -50,6 +51,14 @@ class HostStore(Protocol):
 
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         """The identity of the store, which never changes; ``fresh`` is written where there is none yet."""
+        ...
+
+    async def partition(self) -> PartitionRecord | None:
+        """The place of the store among several of the application; None for a store that is its only one."""
+        ...
+
+    async def keep_partition(self, record: PartitionRecord) -> PartitionRecord:
+        """Writes the place of the store among several, unless it has one; returns the one that it has."""
         ...
 
     async def register(self, instance: Instance, lease: float) -> None:

@@ -26,7 +26,8 @@ from stepward.observers.sinks import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
-from stepward.store.open_store import identify, inspect
+from stepward.store.open_store import inspect
+from stepward.store.partitions.addresses import identify_any, missing_in
 from stepward.views.printable import clean
 from stepward.views.reasons import standstill
 
@@ -79,7 +80,7 @@ def check(target: str | None, as_json: bool, store: str | None) -> None:
 
 async def _look(settings: Settings, app: App | None) -> Findings:
     try:
-        identity = identify(settings.store)
+        identity = identify_any(settings.stores)
         if app is not None and app.name != identity.app:
             wrong = f"store {shown(settings.store)}: expected the app {app.name!r}, found the store of {identity.app!r}"
             return Findings(settings=settings, identity=identity, problems=[wrong], code=FAILED)
@@ -89,7 +90,7 @@ async def _look(settings: Settings, app: App | None) -> Findings:
 
 
 async def _compare(settings: Settings, identity: Identity, app: App | None) -> Findings:
-    found = inspect(settings.store)
+    found = inspect(settings.store) if len(settings.stores) == 1 else None
     async with operator_client(settings) as client:
         instances, now = await client.instances(), session_of(client).store.now()
         at_work = [each for each in instances if each.alive and not is_late(each, now)]
@@ -100,6 +101,7 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             *standstill.unserved_agents(await client.agents()),
             *standstill.open_alerts(await client.alerts(standstill.MOST), now),
             *version_diff.between_schedulers(at_work),
+            *(f"{name}: {why}" for name, why in missing_in(session_of(client).store).items()),
         ]
         if app is not None:
             problems += version_diff.from_registered(

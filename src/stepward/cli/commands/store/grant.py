@@ -20,7 +20,8 @@ def grant(kind: str, login: str, apply: bool, store: str | None) -> None:
 
     It may be run again, and must be after a migration that creates a table.
     """
-    statements = granted(settings_for(store).store, kind, login, apply=apply)
+    stores = settings_for(store).stores
+    statements = [statement for each in stores for statement in granted(each, kind, login, apply=apply)]
     if apply:
         click.echo(f"{login}: granted what a login for {kind} needs; give it a password with \\password in psql")
         return

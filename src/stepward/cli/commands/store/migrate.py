@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import click
 
@@ -32,21 +33,26 @@ def migrate(target: str | None, dry_run: bool, store: str | None) -> None:
     if target is not None:
         _make(load_app(target), store)
         return
-    settings = settings_for(store)
-    before = identify(settings.store)
+    for address in settings_for(store).stores:
+        _migrate(address, dry_run=dry_run)
+
+
+def _migrate(address: str, *, dry_run: bool) -> None:
+    before = identify(address)
     if dry_run:
-        _print_missing(settings.store, before)
+        _print_missing(address, before)
         return
-    asyncio.run(_open(settings.store, before.app))
-    after = identify(settings.store)
+    asyncio.run(_open(address, before.app))
+    after = identify(address)
     how = "is" if before.schema_version == after.schema_version else f"was {before.schema_version}, is"
-    click.echo(f"{shown(settings.store)} (app {after.app}): schema version {how} {after.schema_version}")
+    click.echo(f"{shown(address)} (app {after.app}): schema version {how} {after.schema_version}")
 
 
 def _make(app: App, store: str | None) -> None:
     settings = app.settings if store is None else app.settings.replaced({"store": store})
-    asyncio.run(_open(settings.store, app.name))
-    click.echo(f"{shown(settings.store)} (app {clean(app.name)}): the store exists and has this program's schema")
+    asyncio.run(_open(settings.stores, app.name))
+    for address in settings.stores:
+        click.echo(f"{shown(address)} (app {clean(app.name)}): the store exists and has this program's schema")
 
 
 def _print_missing(store: str, found: Identity) -> None:
@@ -59,6 +65,6 @@ def _print_missing(store: str, found: Identity) -> None:
         click.echo(f"\n{part}")
 
 
-async def _open(store: str, app: str) -> None:
-    async with client_on(ClientSession(store, app=app, codec=KeylessCodec())):
+async def _open(store: str | Sequence[str], app: str) -> None:
+    async with client_on(ClientSession(store, app=app, codec=KeylessCodec(), creates=not isinstance(store, str))):
         pass

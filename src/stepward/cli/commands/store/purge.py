@@ -13,6 +13,7 @@ from stepward.client.handle import actor
 from stepward.clock import Environment
 from stepward.durations import seconds, text
 from stepward.errors import SettingsError
+from stepward.partitions_running import refuse_partitions
 from stepward.settings import Settings
 from stepward.settings.readers import RetentionRule
 from stepward.store.contract import Outlived, Purged
@@ -29,6 +30,7 @@ from stepward.views.printable import clean
 def purge(older_than: str | None, store: str | None) -> None:
     """Delete tasks that ended long ago, except those in error; with the setting `archive` they are archived first."""
     settings = settings_for(store)
+    refuse_partitions(settings, "purge")
     age = settings.retention if older_than is None else seconds(older_than, "--older-than", zero=True)
     if age is None:
         raise SettingsError("retention: expected a duration, found never; name one with --older-than")

@@ -69,7 +69,7 @@ def _queues(app: App) -> Queues:
     """Open the queues: at the broker if the transport is one, else in the store."""
     hush_clients()
     settings = app.settings
-    address = settings.transport if is_broker(settings.transport) else settings.store
+    address = settings.transport if is_broker(settings.transport) else settings.stores
     return Queues(address, app=app.name, payload_bytes=settings.payload_bytes)
 
 

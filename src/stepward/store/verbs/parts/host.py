@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 
+import msgspec
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
@@ -12,7 +13,7 @@ from stepward.model.limits.slots import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
-from stepward.store.contract import Post
+from stepward.store.contract import PartitionRecord, Post
 from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.verbs import agents, alerts_and_audit
@@ -50,6 +51,12 @@ class HostVerbs(VerbPart):
     async def identity(self, fresh: StoreIdentity) -> StoreIdentity:
         known = await self._transactions.read(_identity)
         return known if known is not None else await self._transactions.write(_keep_identity, fresh)
+
+    async def partition(self) -> PartitionRecord | None:
+        return await self._transactions.read(_partition)
+
+    async def keep_partition(self, record: PartitionRecord) -> PartitionRecord:
+        return await self._transactions.write(_keep_partition, record)
 
     async def key_marks(self) -> dict[str, str]:
         found = await self._transactions.read(ask.rows, "host.key_marks")
@@ -158,6 +165,16 @@ async def _identity(connection: VerbConnection) -> StoreIdentity | None:
 async def _keep_identity(connection: VerbConnection, fresh: StoreIdentity) -> StoreIdentity:
     await connection.change("host.keep_identity", fresh.store, fresh.key.hex())
     return await _identity(connection) or fresh
+
+
+async def _partition(connection: VerbConnection) -> PartitionRecord | None:
+    row = await connection.row("host.partition")
+    return None if row is None else msgspec.json.decode(row[0], type=PartitionRecord)
+
+
+async def _keep_partition(connection: VerbConnection, record: PartitionRecord) -> PartitionRecord:
+    await connection.change("host.keep_partition", msgspec.json.encode(record).decode())
+    return await _partition(connection) or record
 
 
 async def _count_hang(connection: VerbConnection, task: str, sender: str, where: str, now: float) -> int | None:

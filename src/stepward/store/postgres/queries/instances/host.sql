@@ -19,6 +19,14 @@ select (select value from {schema}.meta where key = 'store_id'),
 -- Writes the store's id and key, unless they exist.
 insert into {schema}.meta values ('store_id', $1), ('request_key', $2) on conflict (key) do nothing
 
+-- name: partition
+-- Returns the place of the store among several of the application.
+select value from {schema}.meta where key = 'partition'
+
+-- name: keep_partition
+-- Writes the place of the store among several, unless it has one.
+insert into {schema}.meta values ('partition', $1) on conflict (key) do nothing
+
 -- name: count_hang
 -- Counts one more time that a live task's code blocked an event loop; a task that has ended is not counted.
 update {schema}.task set hangs = hangs + 1 where uid = $1 and state not in {ends} returning hangs

@@ -1,0 +1,175 @@
+"""A running application over several stores in one process: actors for each partition, and a client on all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+from stepward.errors import SettingsError, StoreUnavailable
+from stepward.events import Hints, Observers
+from stepward.running import Running
+from stepward.settings import Settings
+from stepward.store.partitions.partitioned_store import PartitionedStore
+from stepward.store.partitions.placement import partition_name
+from stepward.transport.open_broker import is_broker
+
+
+class PartitionPlace(NamedTuple):
+    """What the actors of one partition share with those of the others in this process, and what they hold."""
+
+    hints: Hints
+    holds: Callable[[str], bool]
+    """Whether a task of that id, or a schedule of that name, is placed here."""
+
+
+class BeginPartition(Protocol):
+    """Starts the actors of one store."""
+
+    async def __call__(self, settings: Settings, *, place: PartitionPlace) -> Running:
+        """Raises StoreUnavailable."""
+        ...
+
+
+class PartitionsRunning(Running):
+    """The actors of this process for several stores; each partition has actors of its own, and none waits for another.
+
+    A store that cannot be reached is tried again until it can. ``store`` is the one that is made of all.
+    """
+
+    def __init__(
+        self, store: PartitionedStore, settings: Settings, observers: Observers, served: Sequence[int]
+    ) -> None:
+        self._whole = store
+        self.store = store
+        self.hints = Hints()
+        self._observers = observers
+        self._poll = settings.poll
+        self._served = {number: settings.replaced({"store": settings.stores[number - 1]}) for number in served}
+        self._started: dict[int, Running] = {}
+        self._waiting_for: dict[int, str] = {}
+        """By partition, why its actors have not started."""
+        self._actors: list[asyncio.Task[None]] = []
+        self._ended = asyncio.Event()
+
+    @property
+    def lent(self) -> dict[str, Any]:
+        """Schedulers see what clients write when they are notified."""
+        return {"hints": self.hints}
+
+    async def start(self, begin: BeginPartition) -> None:
+        """Start the actors of every partition that can be reached. Raises StoreUnavailable if none can."""
+        await self.store.open()
+        first = [asyncio.get_running_loop().create_future() for _ in self._served]
+        self._actors = [
+            asyncio.create_task(self._run(number, begin, tried), name=partition_name(number))
+            for number, tried in zip(self._served, first, strict=True)
+        ]
+        try:
+            failures = [failure for failure in await asyncio.gather(*first) if failure is not None]
+            if len(failures) == len(first):
+                raise failures[0]
+        except BaseException:
+            await self.stop()
+            raise
+
+    def unready(self) -> list[str]:
+        """Why no partition can do its work; empty if one can."""
+        reasons = [(number, self._reasons(number)) for number in self._served]
+        if any(not lines for _, lines in reasons):
+            return []
+        return [f"{partition_name(number)}: {line}" for number, lines in reasons for line in lines]
+
+    def waits(self) -> dict[str, float]:
+        waits: dict[str, float] = {}
+        for agent, seconds in (item for running in self._started.values() for item in running.waits().items()):
+            waits[agent] = max(seconds, waits.get(agent, 0.0))
+        return waits
+
+    async def wait(self) -> None:
+        await self._ended.wait()
+        for actor in self._actors:
+            if actor.done():
+                actor.result()
+
+    async def stop(self) -> None:
+        """End every actor in good order, then close the stores."""
+        for number, actor in zip(self._served, self._actors, strict=True):
+            if number not in self._started:
+                actor.cancel()
+        try:
+            ends = await asyncio.gather(*(each.stop() for each in self._started.values()), return_exceptions=True)
+        finally:
+            await self.close()
+        for end in ends:
+            if isinstance(end, BaseException):
+                raise end
+
+    async def close(self) -> None:
+        """Close the store that is made of all."""
+        for actor in self._actors:
+            actor.cancel()
+        await asyncio.gather(*self._actors, return_exceptions=True)
+        await self.store.close()
+
+    def _reasons(self, number: int) -> list[str]:
+        running = self._started.get(number)
+        return [self._waiting_for.get(number, "starting")] if running is None else running.unready()
+
+    async def _run(self, number: int, begin: BeginPartition, tried: asyncio.Future[StoreUnavailable | None]) -> None:
+        """Run the actors of one partition from when its store can be reached, until one ends."""
+        try:
+            while number not in self._started:
+                try:
+                    self._started[number] = await self._begun(number, begin)
+                except StoreUnavailable as error:
+                    self._observers.emit("store.unavailable", error=str(error))
+                    self._waiting_for[number] = str(error)
+                    _told(tried, error)
+                    await asyncio.sleep(self._poll)
+            _told(tried, None)
+            await self._started[number].wait()
+        except BaseException as error:
+            if not tried.done():
+                tried.set_exception(error)
+            raise
+        finally:
+            self._ended.set()
+
+    async def _begun(self, number: int, begin: BeginPartition) -> Running:
+        partition = self._whole.partitions.numbered(number)
+        await partition.open()
+        holds = partial(self._whole.partitions.holds, partition)
+        return await begin(self._served[number], place=PartitionPlace(self.hints, holds))
+
+
+def _told(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
+    if not tried.done():
+        tried.set_result(failure)
+
+
+def served_partitions(settings: Settings, names: Iterable[str] | None) -> list[int]:
+    """The partitions, counted from 1, whose actors run in a process; None: all. Raises SettingsError."""
+    known = {partition_name(number): number for number in range(1, len(settings.stores) + 1)}
+    chosen = list(known) if names is None else list(dict.fromkeys(names))
+    if names is not None and len(known) == 1:
+        raise SettingsError(
+            "partition: expected several stores beside it, found one; give every store, or leave it out"
+        )
+    unknown = [name for name in chosen if name not in known]
+    if unknown or not chosen:
+        raise SettingsError(
+            f"partition: expected some of {', '.join(known)}, found {unknown[0][:60] if unknown else 'none'}; name some"
+        )
+    if len(known) > 1 and is_broker(settings.transport):
+        raise SettingsError(
+            f"transport: expected local or store beside several stores, found {settings.shown('transport')}; choose one"
+        )
+    return [known[name] for name in chosen]
+
+
+def refuse_partitions(settings: Settings, what: str) -> None:
+    """Raises SettingsError where an application with several stores asks for what is of one."""
+    if len(settings.stores) > 1:
+        raise SettingsError(f"{what}: expected an application with one store, found {len(settings.stores)}; name one")

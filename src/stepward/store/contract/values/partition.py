@@ -1,0 +1,19 @@
+"""What a store keeps about itself as one of the several stores of an application."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PartitionRecord(Struct, frozen=True, kw_only=True):
+    """The place of a store among those of its application; it is written once, before the first task."""
+
+    name: str
+    number: int
+    """Its place in the list of stores, counted from 1."""
+    count: int
+    """The number of stores of the application."""
+    first: str
+    """The identity of the first store: stores of one application have it in common."""
+    shards: str
+    """The shards that it holds, as 256 bits in hexadecimal."""

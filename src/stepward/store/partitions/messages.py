@@ -1,0 +1,90 @@
+"""The queues of an application in several stores: a message goes where its task is, a response queue is read in all."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec.structs import replace
+
+from stepward.errors import InvalidPayload
+from stepward.model.messages.cloudevents import decode_event
+from stepward.store.contract import Store, StoredMessage
+from stepward.store.partitions.numbers import by_partition, outside
+from stepward.store.partitions.partition import Partition
+from stepward.store.partitions.partitions import Partitions
+
+Bodies = Sequence[tuple[bytes, float | None]]
+Reading = Callable[[Store], Awaitable[list[StoredMessage]]]
+
+
+class PartitionedMessages:
+    """The verbs of clients on queues: what only Agents and Schedulers use, each has in its own store."""
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._places: dict[tuple[str, str], dict[Partition, int]] = {}
+        """By queue and reader, the last token that was read in each store."""
+
+    def now(self) -> float:
+        return self._partitions.now()
+
+    async def put(self, queue: str, bodies: Bodies) -> None:
+        """As ``MessageStore.put``; the id of a message is its task's."""
+        placed: dict[Partition, list[tuple[bytes, float | None]]] = {}
+        for body, expires in bodies:
+            placed.setdefault(self._partitions.placed(_id_of(body)), []).append((body, expires))
+        for partition, those in placed.items():
+            await partition.ask(lambda store, those=those: store.messages.put(queue, those))  # type: ignore[misc]
+
+    async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
+        """As ``MessageStore.read``; the messages of one task are in one store, and so in order."""
+        if after == 0:
+            self._places.pop((queue, reader), None)
+        places = self._places.setdefault((queue, reader), {})
+        asked = {
+            partition: _reading(queue, places.get(partition, 0), limit, reader)
+            for partition in self._partitions.members
+        }
+        found: list[StoredMessage] = []
+        for partition, messages in await self._partitions.read_those(asked):
+            if messages:
+                places[partition] = messages[-1].token
+            found += [replace(each, token=outside(partition.number, each.token)) for each in messages]
+        return found
+
+    async def settle(self, queue: str, tokens: Sequence[int]) -> None:
+        for partition, own in self._split(tokens):
+            await partition.ask(lambda store, own=own: store.messages.settle(queue, own))  # type: ignore[misc]
+
+    async def bury(
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
+        """As ``MessageStore.bury``, in the store of each message."""
+        reasons = dict(dead_letters)
+        for partition, own in self._split(reasons):
+            letters = [(token, reasons[outside(partition.number, token)]) for token in own]
+            await partition.ask(lambda store, letters=letters: store.messages.bury(queue, letters, told))  # type: ignore[misc]
+
+    async def filled(self, queues: Sequence[str]) -> set[str]:
+        found = await self._partitions.read_each(lambda store: store.messages.filled(queues))
+        return {queue for _, filled in found for queue in filled}
+
+    async def nonempty(self, prefix: str, limit: int) -> list[str]:
+        """As ``MessageStore.nonempty``."""
+        found = await self._partitions.read_each(lambda store: store.messages.nonempty(prefix, limit))
+        return sorted({queue for _, queues in found for queue in queues})[:limit]
+
+    def _split(self, tokens: Sequence[int] | dict[int, str]) -> list[tuple[Partition, list[int]]]:
+        return [(self._partitions.numbered(place), own) for place, own in by_partition(tokens).items()]
+
+
+def _id_of(body: bytes) -> str:
+    """The id of the message's task; text that is no message has none, and any store may keep it."""
+    try:
+        return decode_event(body).id
+    except InvalidPayload:
+        return ""
+
+
+def _reading(queue: str, after: int, limit: int, reader: str) -> Reading:
+    return lambda store: store.messages.read(queue, after, limit, reader)

@@ -1,0 +1,157 @@
+"""The operators' acts on what every store has of its own: alerts, dead letters, Agents, limits and credentials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from stepward.model.agents import AgentStanding
+from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
+from stepward.model.alerts.silences import AlertSilence
+from stepward.model.credentials import Credential
+from stepward.model.limits.flow_limit import FlowLimit, SetLimit
+from stepward.model.limits.slots import SlotLease
+from stepward.model.records import Alert, Audit, DeadLetter
+from stepward.store.partitions import merging
+from stepward.store.partitions.numbers import by_partition, inside, outside
+from stepward.store.partitions.partition import Partition
+from stepward.store.partitions.partitions import Partitions
+
+Numbered = TypeVar("Numbered", Alert, Audit, DeadLetter)
+
+
+class PartitionedActs:
+    """A part of ``OperatorStore`` over partitions. What is set for all tasks is set in every store."""
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+
+    def now(self) -> float:
+        return self._partitions.now()
+
+    async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
+        found = await self._partitions.read_each(lambda store: store.operators.alerts(limit, open_only))
+        alerts = [self._outside(partition, alert) for partition, alerts in found for alert in alerts]
+        return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
+
+    async def acknowledge(self, number: int, actor: str) -> bool:
+        partition, own = inside(number)
+        holder = self._partitions.numbered(partition)
+        return await holder.ask(lambda store: store.operators.acknowledge(own, actor))
+
+    async def alert_sinks(self) -> list[ReportedSink]:
+        found = await self._partitions.read_each(lambda store: store.operators.alert_sinks())
+        sinks = {sink.name: sink for _, sinks in found for sink in sinks}
+        return [sinks[name] for name in sorted(sinks)]
+
+    async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
+        receipts: list[AlertReceipt] = []
+        for place, own in by_partition(numbers).items():
+            partition = self._partitions.numbered(place)
+            found = await partition.read(lambda store, own=own: store.operators.alert_receipts(own))  # type: ignore[misc]
+            receipts += [replace(each, number=outside(partition.number, each.number)) for each in found]
+        return receipts
+
+    async def alert_silences(self) -> list[AlertSilence]:
+        found = await self._partitions.read_each(lambda store: store.operators.alert_silences())
+        silences = {(each.kind, each.workflow): each for _, silences in found for each in silences}
+        return list(silences.values())
+
+    async def silence(self, silence: AlertSilence, actor: str) -> bool:
+        return all(await self._partitions.write_each(lambda store: store.operators.silence(silence, actor)))
+
+    async def unsilence(self, kind: str, workflow: str | None, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.unsilence(kind, workflow, actor)))
+
+    async def test_sink(self, name: str, actor: str) -> int | None:
+        """The leader of the first partition that can be reached sends the test."""
+        for partition in self._partitions.members:
+            if partition.failed is None or partition is self._partitions.members[-1]:
+                number = await partition.ask(lambda store: store.operators.test_sink(name, actor))
+                return None if number is None else outside(partition.number, number)
+        return None
+
+    async def dead_letters(self, limit: int) -> list[DeadLetter]:
+        found = await self._partitions.read_each(lambda store: store.operators.dead_letters(limit))
+        letters = [self._outside(partition, letter) for partition, letters in found for letter in letters]
+        return sorted(letters, key=lambda letter: letter.buried_at, reverse=True)[:limit]
+
+    async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
+        found: list[int] = []
+        for place, own in by_partition(numbers).items():
+            partition = self._partitions.numbered(place)
+            put = await partition.ask(lambda store, own=own: store.operators.put_back(own, actor))  # type: ignore[misc]
+            found += [outside(partition.number, number) for number in put]
+        return found
+
+    async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
+        found: list[int] = []
+        for place, own in by_partition(numbers).items():
+            partition = self._partitions.numbered(place)
+            gone = await partition.ask(lambda store, own=own: store.operators.discard(own, actor))  # type: ignore[misc]
+            found += [outside(partition.number, number) for number in gone]
+        return found
+
+    async def drain_instance(self, id: str, actor: str) -> bool:
+        return any(await self._partitions.write_reachable(lambda store: store.operators.drain_instance(id, actor)))
+
+    async def standings(self) -> list[AgentStanding]:
+        found = await self._partitions.read_each(lambda store: store.operators.standings())
+        return merging.merged_standings(standing for _, standings in found for standing in standings)
+
+    async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.suspend_agent(name, note, actor)))
+
+    async def resume_agent(self, name: str, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.resume_agent(name, actor)))
+
+    async def limits(self) -> list[FlowLimit]:
+        found = await self._partitions.read_each(lambda store: store.operators.limits())
+        limits = {limit.name: limit for _, limits in found[::-1] for limit in limits}
+        return [limits[name] for name in sorted(limits)]
+
+    async def slots(self) -> list[SlotLease]:
+        found = await self._partitions.read_each(lambda store: store.operators.slots())
+        return [slot for _, slots in found for slot in slots]
+
+    async def permits(self) -> dict[tuple[str, bool], int]:
+        found = await self._partitions.read_each(lambda store: store.operators.permits())
+        permits: dict[tuple[str, bool], int] = {}
+        for key, count in (item for _, each in found for item in each.items()):
+            permits[key] = permits.get(key, 0) + count
+        return permits
+
+    async def set_limit(self, name: str, values: SetLimit, actor: str) -> None:
+        await self._partitions.write_each(lambda store: store.operators.set_limit(name, values, actor))
+
+    async def reset_limit(self, name: str, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.reset_limit(name, actor)))
+
+    async def add_credential(self, credential: Credential, actor: str) -> bool:
+        """Every store that can be reached has every credential, so that signing in needs no store in particular."""
+        found = await self._partitions.write_reachable(lambda store: store.operators.add_credential(credential, actor))
+        return all(found)
+
+    async def credential(self, id: str) -> Credential | None:
+        found = await self._partitions.read_each(lambda store: store.operators.credential(id))
+        known = [credential for _, credential in found if credential is not None]
+        return min(known, key=lambda each: each.is_live(self.now()), default=None)
+
+    async def credentials(self) -> list[Credential]:
+        found = await self._partitions.read_each(lambda store: store.operators.credentials())
+        known: dict[str, Credential] = {}
+        for credential in (credential for _, credentials in found for credential in credentials):
+            if credential.id not in known or not credential.is_live(self.now()):
+                known[credential.id] = credential
+        return list(known.values())
+
+    async def revoke_credential(self, id: str, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.revoke_credential(id, actor)))
+
+    async def record_acts(self, acts: Sequence[Audit]) -> None:
+        await self._partitions.any(lambda store: store.operators.record_acts(acts))
+
+    def _outside(self, partition: Partition, row: Numbered) -> Numbered:
+        return replace(row, number=outside(partition.number, row.number))

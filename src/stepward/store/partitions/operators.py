@@ -1,0 +1,160 @@
+"""The operators' part of a store that is made of several: tasks, schedules and figures of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from stepward.model.agents import StepAttempts
+from stepward.model.records import Audit, Instance, Task
+from stepward.model.schedule import Schedule
+from stepward.store.contract import (
+    Batch,
+    ChangedTasks,
+    ChangesPlace,
+    FlowCount,
+    FoundTasks,
+    Overview,
+    QueueLength,
+    StateSample,
+    Store,
+    StoreGauges,
+    TaskCount,
+    TaskSearch,
+)
+from stepward.store.partitions import merging
+from stepward.store.partitions.operator_acts import PartitionedActs
+from stepward.store.search.conditions import Condition
+
+
+class ChangesPlaces(ChangesPlace, frozen=True):
+    """The place up to which the changes of each store were read."""
+
+    parts: tuple[ChangesPlace | None, ...] = ()
+    """In the order of the partitions; None for one that was not reached yet."""
+
+
+class PartitionedOperators(PartitionedActs):
+    """Implements ``OperatorStore`` over partitions: what is read is that of every store that can be reached."""
+
+    async def tasks(self, search: TaskSearch) -> FoundTasks:
+        found = await self._partitions.read_each(lambda store: store.operators.tasks(search))
+        for partition, page in found:
+            self._partitions.note(page.tasks, partition)
+        return merging.merged_page([page for _, page in found], search)
+
+    async def count(self, condition: Condition) -> TaskCount:
+        found = await self._partitions.read_each(lambda store: store.operators.count(condition))
+        return merging.merged_count(count for _, count in found)
+
+    async def overview(self, late_from: float) -> Overview:
+        found = await self._partitions.read_each(lambda store: store.operators.overview(late_from))
+        return merging.merged_overview([each for _, each in found])
+
+    async def flow(self, since: float, seconds: float) -> list[FlowCount]:
+        found = await self._partitions.read_each(lambda store: store.operators.flow(since, seconds))
+        return merging.merged_flow(each for _, counts in found for each in counts)
+
+    async def queues(self) -> list[QueueLength]:
+        found = await self._partitions.read_each(lambda store: store.operators.queues())
+        return merging.merged_queues(each for _, queues in found for each in queues)
+
+    async def attempts(self, since: float) -> list[StepAttempts]:
+        found = await self._partitions.read_each(lambda store: store.operators.attempts(since))
+        return [attempt for _, attempts in found for attempt in attempts]
+
+    async def state_samples(self, since: float, seconds: float) -> list[StateSample]:
+        found = await self._partitions.read_each(lambda store: store.operators.state_samples(since, seconds))
+        return merging.merged_samples([samples for _, samples in found], seconds)
+
+    async def gauges(self) -> StoreGauges:
+        found = await self._partitions.read_each(lambda store: store.operators.gauges())
+        return merging.merged_gauges([each for _, each in found])
+
+    async def changes(self, after: ChangesPlace | None, also: Sequence[str] = ()) -> ChangedTasks:
+        """As ``OverviewStore.changes``; the place of a store that cannot be reached stays as it is."""
+        members = self._partitions.members
+        known = after.parts if isinstance(after, ChangesPlaces) else ()
+        before: Sequence[ChangesPlace | None] = known or [after] * len(members)
+        asked = {
+            member: partial(_changes, place=place, also=also) for member, place in zip(members, before, strict=True)
+        }
+        found = dict(await self._partitions.read_those(asked))
+        parts = tuple(
+            found[member].place if member in found else place for member, place in zip(members, before, strict=True)
+        )
+        first = next(part for part in parts if part is not None)
+        for member, changed in found.items():
+            self._partitions.note(changed.tasks, member)
+        return ChangedTasks(
+            tasks=[task for changed in found.values() for task in changed.tasks],
+            place=ChangesPlaces(first.at, first.alert, first.act, parts),
+            is_cut=any(changed.is_cut for changed in found.values()),
+        )
+
+    async def instances(self) -> list[Instance]:
+        found = await self._partitions.read_each(lambda store: store.operators.instances())
+        return [instance for _, instances in found for instance in instances]
+
+    async def audits(self, id: str | None, limit: int) -> list[Audit]:
+        found = await self._partitions.read_each(lambda store: store.operators.audits(id, limit))
+        acts = [self._outside(partition, act) for partition, audits in found for act in audits]
+        return sorted(acts, key=lambda act: act.at, reverse=True)[:limit]
+
+    async def schedules(self) -> list[Schedule]:
+        found = await self._partitions.read_each(lambda store: store.operators.schedules())
+        return sorted((each for _, schedules in found for each in schedules), key=lambda each: each.name)
+
+    async def schedule(self, name: str) -> Schedule | None:
+        return await self._partitions.placed(name).ask(lambda store: store.operators.schedule(name))
+
+    async def create_schedule(self, schedule: Schedule, actor: str) -> bool:
+        """A schedule is in the store in which its name is placed, and so are its tasks."""
+        placed = self._partitions.placed(schedule.name)
+        return await placed.ask(lambda store: store.operators.create_schedule(schedule, actor))
+
+    async def start_scheduled(self, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str) -> list[str]:
+        """As ``OperatorStore.start_scheduled``."""
+        placed = self._partitions.placed(schedule.name)
+        return await placed.ask(lambda store: store.operators.start_scheduled(schedule, tasks, act, actor))
+
+    async def pause_schedule(self, name: str, actor: str) -> bool:
+        return await self._partitions.placed(name).ask(lambda store: store.operators.pause_schedule(name, actor))
+
+    async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
+        """As ``OperatorStore.resume_schedule``."""
+        placed = self._partitions.placed(name)
+        return await placed.ask(lambda store: store.operators.resume_schedule(name, next_at, actor))
+
+    async def remove_schedule(self, name: str, actor: str) -> bool:
+        return await self._partitions.placed(name).ask(lambda store: store.operators.remove_schedule(name, actor))
+
+    async def start_batch(self, batch: Batch) -> None:
+        """Starts its part in each store, with an equal share of the rate."""
+        share = replace(batch, rate=batch.rate / len(self._partitions.members))
+        await self._partitions.write_each(lambda store: store.operators.start_batch(share))
+
+    async def batches(self, limit: int) -> list[Batch]:
+        found = await self._partitions.read_each(lambda store: store.operators.batches(limit))
+        parts: dict[str, list[Batch]] = {}
+        for batch in (batch for _, batches in found for batch in batches):
+            parts.setdefault(batch.id, []).append(batch)
+        whole = [merging.merged_batch(each) for each in parts.values()]
+        return sorted(whole, key=lambda batch: batch.created_at, reverse=True)[:limit]
+
+    async def batch(self, id: str) -> Batch | None:
+        found = await self._partitions.read_each(lambda store: store.operators.batch(id))
+        parts = [batch for _, batch in found if batch is not None]
+        return merging.merged_batch(parts) if parts else None
+
+    async def steer_batch(self, id: str, act: str, actor: str, rate: float | None = None) -> Batch:
+        """As ``BatchStore.steer_batch``, in each store."""
+        share = None if rate is None else rate / len(self._partitions.members)
+        found = await self._partitions.write_each(lambda store: store.operators.steer_batch(id, act, actor, share))
+        return merging.merged_batch(found)
+
+
+async def _changes(store: Store, *, place: ChangesPlace | None, also: Sequence[str]) -> ChangedTasks:
+    return await store.operators.changes(place, also)

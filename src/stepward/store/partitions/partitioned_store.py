@@ -1,0 +1,190 @@
+"""A store that is made of several, for clients and operators; Schedulers, Agents and Supervisors have one each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from stepward.clock import Environment
+from stepward.errors import Refused, StoreUnavailable
+from stepward.large_payloads import PayloadKeeper
+from stepward.model.records import Task
+from stepward.payload.sealed import PayloadCodec
+from stepward.store.address import shown
+from stepward.store.contract import (
+    ClientStore,
+    HostStore,
+    MessageStore,
+    OperatorStore,
+    SchedulerStore,
+    SupervisorStore,
+)
+from stepward.store.open_store import open_store
+from stepward.store.partitions.client import PartitionedClient
+from stepward.store.partitions.enrolment import enrolled
+from stepward.store.partitions.messages import PartitionedMessages
+from stepward.store.partitions.operators import PartitionedOperators
+from stepward.store.partitions.partition import Partition
+from stepward.store.partitions.partitions import Partitions
+from stepward.store.partitions.placement import Shards, read_shards
+from stepward.store.sealing.key_check import check_keys
+
+
+class PartitionedStore:
+    """Implements ``Store`` over several, given by their addresses in order.
+
+    It opens if one of them can be reached; the others are opened when they can be. ``creates``: whether new stores
+    become the partitions of a new application. Verbs that are of one store raise Refused.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[str],
+        *,
+        app: str,
+        environment: Environment,
+        codec: PayloadCodec | None = None,
+        keeper: PayloadKeeper | None = None,
+        creates: bool = True,
+    ) -> None:
+        self.addresses = tuple(addresses)
+        self._environment = environment
+        self._codec = codec
+        self._creates = creates
+        members = [
+            Partition(
+                number,
+                open_store(address, app=app, environment=environment, codec=codec, keeper=keeper),
+                environment,
+                self._admit,
+            )
+            for number, address in enumerate(addresses, 1)
+        ]
+        self.partitions = Partitions(members)
+        count = len(members)
+        self.client = cast(ClientStore, PartitionedClient(self.partitions))
+        self.operators = cast(OperatorStore, OneStoreVerbs(PartitionedOperators(self.partitions), count))
+        self.host = cast(HostStore, OneStoreVerbs(_PartitionedHost(self.partitions), count))
+        self.messages = cast(MessageStore, OneStoreVerbs(PartitionedMessages(self.partitions), count))
+        self.supervisor = cast(SupervisorStore, OneStoreVerbs(_PartitionedReads(self.partitions), count))
+        self.scheduler = cast(SchedulerStore, OneStoreVerbs(None, count))
+
+    def now(self) -> float:
+        return self.partitions.now()
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """By name, why a partition did not answer when it was asked last."""
+        return self.partitions.missing
+
+    async def open(self) -> None:
+        """Connects to every store that can be reached, and checks the list. Raises SettingsError for one that cannot
+        be, StoreUnavailable where no store can be reached."""
+        failures = await asyncio.gather(*(self._connect(member) for member in self.partitions.members))
+        try:
+            if all(failures):
+                raise next(failure for failure in failures if failure is not None)
+            reached = [member for member, failure in zip(self.partitions.members, failures, strict=True) if not failure]
+            for member, found in (await self._checked(reached)).items():
+                await check_keys(member.store.host, self._codec)
+                member.accept(found)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        for member in self.partitions.members:
+            await member.close()
+
+    async def _connect(self, member: Partition) -> StoreUnavailable | None:
+        try:
+            await member.connect()
+        except StoreUnavailable as error:
+            return error
+        return None
+
+    async def _checked(self, reached: Collection[Partition]) -> dict[Partition, Shards]:
+        """The shards of each of these, if they are where they belong. Raises SettingsError."""
+        members = self.partitions.members
+        listed = [
+            (shown(address), member.store) if member in reached else None
+            for address, member in zip(self.addresses, members, strict=True)
+        ]
+        found = await enrolled(listed, self._environment, creates=self._creates)
+        return {
+            member: read_shards(store.record.shards)
+            for member, store in zip(members, found, strict=True)
+            if store is not None and store.record is not None
+        }
+
+    async def _admit(self, member: Partition) -> Shards:
+        """The shards of a store that was reached later than others. Raises SettingsError."""
+        reached = [other for other in self.partitions.members if other.is_open or other is member]
+        found = await self._checked(reached)
+        await check_keys(member.store.host, self._codec)
+        return found[member]
+
+
+class OneStoreVerbs:
+    """The verbs of ``part``; any other verb is refused, because it is of one store."""
+
+    def __init__(self, part: object, count: int) -> None:
+        self._part = part
+        self._count = count
+
+    def __getattr__(self, verb: str) -> Any:
+        if verb.startswith("_"):
+            raise AttributeError(verb)
+        found = getattr(self._part, verb, None)
+        if found is None:
+            raise Refused(
+                f"{verb.replace('_', ' ')}: expected one store, found {self._count} partitions; name one of them"
+            )
+        return found
+
+
+class _PartitionedHost:
+    """The change notifications of every store."""
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+
+    def changed(self) -> bool:
+        """As ``HostStore.changed``."""
+        return True in [member.store.host.changed() for member in self._partitions.members if member.is_open]
+
+    async def stirred(self, every: float) -> None:
+        """As ``HostStore.stirred``."""
+        stores = [member.store for member in self._partitions.members if member.is_open]
+        if not stores:
+            await asyncio.sleep(every)
+            return
+        waits = [asyncio.ensure_future(store.host.stirred(every)) for store in stores]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def key_marks(self) -> dict[str, str]:
+        """The keys of every store that can be reached."""
+        found = await self._partitions.read_each(lambda store: store.host.key_marks())
+        return {key: mark for _, marks in found for key, mark in marks.items()}
+
+
+class _PartitionedReads:
+    """What the HTTP API reads of tasks by their uids."""
+
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+
+    async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
+        """All of the tasks in one page, in the order of their uids."""
+        found: list[Task] = []
+        for member in self._partitions.members:
+            place = after
+            while page := await member.read(lambda store, place=place: store.supervisor.outlived_tasks(uids, place)):  # type: ignore[misc]
+                found += page
+                place = page[-1].uid
+        return sorted(found, key=lambda task: task.uid)

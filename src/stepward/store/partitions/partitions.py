@@ -1,0 +1,155 @@
+"""All partitions of an application: which holds a task, and reads that ask every one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from stepward.errors import StoreUnavailable
+from stepward.model.records import Task
+from stepward.store.contract import Store, Submitted
+from stepward.store.partitions.partition import Partition
+from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of
+
+T = TypeVar("T")
+MOST_HOMES = 20_000
+"""Most ids and uids of tasks whose partition is remembered."""
+StoreVerb = Callable[[Store], Awaitable[T]]
+
+
+class Partitions:
+    """The partitions in the order of the list."""
+
+    def __init__(self, members: Sequence[Partition]) -> None:
+        self.members = members
+        self._homes: dict[str, Partition] = {}
+        self._placed = [
+            next(n for n, shards in enumerate(initial_shards(len(members))) if shard in shards)
+            for shard in range(SHARDS)
+        ]
+
+    def placed(self, id: str) -> Partition:
+        """The partition that holds the task of that id, the schedule of that name, or the key of submissions."""
+        return self.members[self._placed[shard_of(id)]]
+
+    def _in_order_for(self, id: str) -> list[Partition]:
+        """The partitions in the order in which a task is looked for: first where its id is placed.
+
+        A fork, and a task that was submitted with a key, may be elsewhere.
+        """
+        first = self.placed(id)
+        return [first, *(member for member in self.members if member is not first)]
+
+    def holds(self, partition: Partition, id: str) -> bool:
+        """Whether the task of that id, or the schedule of that name, is placed in that partition."""
+        return self.placed(id) is partition
+
+    def note(self, tasks: Iterable[Task | Submitted], partition: Partition) -> None:
+        """Remember where these tasks are: the uid of a task whose id was chosen says nothing of its place."""
+        for task in tasks:
+            self._homes[task.uid] = self._homes[task.id] = partition
+        while len(self._homes) > MOST_HOMES:
+            del self._homes[next(iter(self._homes))]
+
+    def where(self, id: str) -> list[Partition]:
+        """The partitions in which the task of that id or uid is looked for, in order."""
+        home = self._homes.get(id)
+        return self._in_order_for(id) if home is None else [home]
+
+    def split(self, uids: Iterable[str]) -> dict[Partition, list[str]]:
+        """The uids by the partitions in which they are looked for."""
+        found: dict[Partition, list[str]] = {}
+        for uid in uids:
+            for member in self.where(uid):
+                found.setdefault(member, []).append(uid)
+        return found
+
+    def now(self) -> float:
+        """The clock of the first store that was reached."""
+        return next((member for member in self.members if member.is_open), self.members[0]).store.now()
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """By name, why a partition did not answer when it was asked last."""
+        return {member.name: str(member.failed) for member in self.members if member.failed is not None}
+
+    def numbered(self, number: int) -> Partition:
+        """The partition in that place, counted from 1; the first for a number that no partition has."""
+        return self.members[number - 1 if 0 < number <= len(self.members) else 0]
+
+    async def read_each(self, verb: StoreVerb[T]) -> list[tuple[Partition, T]]:
+        """What each store that can be reached answers, in order. Raises StoreUnavailable if none can."""
+        return await self.read_those(dict.fromkeys(self.members, verb))
+
+    async def read_those(self, verbs: Mapping[Partition, StoreVerb[T]]) -> list[tuple[Partition, T]]:
+        """The same for some of them, each with a verb of its own."""
+        found: list[T | BaseException] = await asyncio.gather(
+            *(member.read(verb) for member, verb in verbs.items()), return_exceptions=True
+        )
+        answers: list[tuple[Partition, T]] = []
+        failures: list[BaseException] = []
+        for member, answer in zip(verbs, found, strict=True):
+            if isinstance(answer, BaseException):
+                failures.append(answer)
+            else:
+                answers.append((member, answer))
+        for failure in failures:
+            if not isinstance(failure, StoreUnavailable) or not answers:
+                raise failure
+        return answers
+
+    async def write_each(self, verb: StoreVerb[T]) -> list[T]:
+        """What each store answers to an act on all of them. Raises StoreUnavailable if one could not be reached, once
+        the others have carried it out: the same act may be asked for again."""
+        found: list[T | BaseException] = await asyncio.gather(
+            *(member.ask(verb) for member in self.members), return_exceptions=True
+        )
+        failures = [each for each in found if isinstance(each, BaseException)]
+        if failures:
+            raise failures[0]
+        return [each for each in found if not isinstance(each, BaseException)]
+
+    async def write_reachable(self, verb: StoreVerb[T]) -> list[T]:
+        """What each store that can be reached answers to an act. Raises StoreUnavailable if none can."""
+        return [answer for _, answer in await self.read_each(verb)]
+
+    async def any(self, verb: StoreVerb[T]) -> T:
+        """What the first store that can be reached answers."""
+        failure: StoreUnavailable | None = None
+        for member in self.members:
+            try:
+                return await member.read(verb)
+            except StoreUnavailable as error:
+                failure = failure or error
+        raise failure or StoreUnavailable("store: expected a partition, found none")
+
+    async def first(self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]) -> T | None:
+        """The first answer that is one, asking one partition after the other; None where no store has one.
+
+        Raises StoreUnavailable if none has one and a store could not be asked: it may be there.
+        """
+        found = await self.looked_for(verb, is_found, members)
+        return None if found is None else found[1]
+
+    async def holder(self, verb: StoreVerb[object | None], members: Iterable[Partition]) -> Partition | None:
+        """The first partition whose answer is not None; as ``first``."""
+        found = await self.looked_for(verb, lambda answer: answer is not None, members)
+        return None if found is None else found[0]
+
+    async def looked_for(
+        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]
+    ) -> tuple[Partition, T] | None:
+        """The same with the partition."""
+        failure: StoreUnavailable | None = None
+        for member in members:
+            try:
+                found = await member.read(verb)
+            except StoreUnavailable as error:
+                failure = failure or error
+                continue
+            if is_found(found):
+                return member, found
+        if failure is not None:
+            raise failure
+        return None

@@ -1,0 +1,81 @@
+"""The placement of tasks: an id belongs to a shard for ever, and each shard is held by one partition.
+
+A task's key is the id of its root task, so that child tasks are in the store of their parent. Which partition holds a
+shard is a rule for a new application, and a record in each store from then on (``record.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, partial
+from hashlib import blake2b
+
+SHARDS = 256
+"""The number of shards, which never changes: a task's shard follows from its key alone."""
+MOST_PARTITIONS = 16
+"""Most stores of one application; each read of all tasks asks every one of them."""
+
+OF_SCHEDULE = re.compile(r"(.+)@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+"""The id of a task of a schedule."""
+Shards = frozenset[int]
+"""The shards of one partition."""
+
+
+def placement_key(id: str) -> str:
+    """The id of the root task: the id of a child task begins with its parent's and ``/``.
+
+    For a task of a schedule it is the schedule's name, which stands before the nominal time.
+    """
+    root = id.partition("/")[0]
+    scheduled = OF_SCHEDULE.fullmatch(root)
+    return scheduled[1] if scheduled else root
+
+
+def shard_of(id: str) -> int:
+    """The shard of a task, of a schedule or of a key of submissions."""
+    return int.from_bytes(blake2b(placement_key(id).encode(), digest_size=2).digest()) % SHARDS
+
+
+def partition_name(number: int) -> str:
+    """The name of a partition by its place in the list, counted from 1."""
+    return f"p{number}"
+
+
+@cache
+def initial_shards(count: int) -> list[Shards]:
+    """The shards of each partition of a new application with that many stores.
+
+    It is what remains after partitions were added one by one.
+    """
+    held = [frozenset(range(SHARDS))]
+    while len(held) < count:
+        held = with_one_more(held)
+    return held
+
+
+def with_one_more(held: Sequence[Shards]) -> list[Shards]:
+    """The shards of each partition once another is added, which takes its share, rounded down; no other gains one.
+
+    The share comes from the partitions that hold most. Of two shards of one partition, that one goes which the name
+    of the new partition and the shard's number rank first, so that the choice is the same in every process.
+    """
+    name = partition_name(len(held) + 1)
+    left = [sorted(shards, key=partial(_rank, name), reverse=True) for shards in held]
+    new = [max(left, key=len).pop() for _ in range(SHARDS // (len(held) + 1))]
+    return [*map(frozenset, left), frozenset(new)]
+
+
+def _rank(name: str, shard: int) -> bytes:
+    return blake2b(f"{name}/{shard}".encode(), digest_size=8).digest()
+
+
+def written(shards: Shards) -> str:
+    """The shards as text: 256 bits in hexadecimal, the highest shard first."""
+    return f"{sum(1 << shard for shard in shards):0{SHARDS // 4}x}"
+
+
+def read_shards(text: str) -> Shards:
+    """The shards that ``written`` wrote. Raises ValueError."""
+    bits = int(text, 16)
+    return frozenset(shard for shard in range(SHARDS) if bits >> shard & 1)

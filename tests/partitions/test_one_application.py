@@ -1,0 +1,194 @@
+"""Clients see one application over two stores; a store that is down stops its share alone; wrong lists are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepward import Accepted, Agent, App, Client, Message, Singleton, TaskNotFound, wait_for, workflow
+from stepward.cli.input.operator_store import operator_client
+from stepward.client import session_of
+from stepward.errors import Refused, SettingsError, StoreUnavailable, StoreUnusable
+from stepward.settings import Settings
+from stepward.store.contract import Transaction
+from stepward.store.partitions.placement import initial_shards, shard_of
+from tests.until import until
+
+tools = Agent("tools")
+
+
+@tools.operation()
+async def double(number: int) -> int:
+    return 2 * number
+
+
+@workflow
+async def child(number: int) -> int:
+    return await double(number)
+
+
+@workflow
+async def doubled(number: int) -> int:
+    return await child(number)
+
+
+@workflow
+async def patient() -> object:
+    return await wait_for("go")
+
+
+async def accept(message: Message, transaction: Transaction) -> Accepted:
+    return Accepted(doubled, message.read(int))
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> list[str]:
+    return [f"sqlite:///{tmp_path / name}.db" for name in ("a", "b")]
+
+
+def app_of(stores: Sequence[str] | str, name: str = "tools") -> App:
+    app = App(name, workflows=[child, doubled, patient], agents=[tools], store=stores, poll=0.05)
+    app.submission("numbers", accept=accept)
+    return app
+
+
+def ids_of(partition: int, count: int) -> list[str]:
+    """So many ids that are placed in that partition of two, counted from 1."""
+    shards = initial_shards(2)[partition - 1]
+    return [id for number in range(40 * count) if shard_of(id := f"order-{number}") in shards][:count]
+
+
+async def in_store(store: str, where: str | None = None) -> set[str]:
+    """The ids of the tasks in one store, looked at alone."""
+
+    async with operator_client(Settings(store=store)) as client:
+        return {task.id for task in await client.tasks(limit=1000, where=where)}
+
+
+async def test_tasks_and_their_children_are_placed_by_id_and_read_as_one_application(stores: list[str]) -> None:
+    ids = [*ids_of(1, 3), *ids_of(2, 3)]
+    async with app_of(stores).running(), app_of(stores).client() as client:
+        handles = await client.submit_many(doubled, [(n,) for n in range(6)], ids=ids)
+        assert [await handle.result(timeout=30) for handle in handles] == [0, 2, 4, 6, 8, 10]
+        found = await client.tasks(workflow="doubled", limit=100)
+        assert {task.id for task in found} == set(ids)
+        assert found == sorted(found, key=lambda task: task.created_at, reverse=True)
+        assert (await client.count(workflow="child")).number == 6
+        (page, rest) = (await client.tasks(limit=5), [])
+        while page.cursor is not None:
+            rest += page
+            page = await client.tasks(limit=5, cursor=page.cursor)
+        assert len({task.id for task in [*rest, *page]}) == 12
+        assert {instance.role for instance in await client.instances()} == {
+            "scheduler",
+            "agent",
+            "supervisor",
+            "submission",
+        }
+    for partition, store in enumerate(stores, 1):
+        here = ids_of(partition, 3)
+        assert await in_store(store) == {*here, *(f"{id}/child/1" for id in here)}
+
+
+async def test_a_client_of_the_process_and_one_apart_find_signals_updates_and_queues(stores: list[str]) -> None:
+    app = app_of(stores)
+    async with app.running(), app.client() as client, Client(stores, app="tools") as apart:
+        for id in (*ids_of(1, 1), *ids_of(2, 1)):
+            await apart.submit("patient", id=id)
+            await client.task(id).signal("go", id)
+            assert await apart.task(id).result(timeout=30) == id
+        with pytest.raises(TaskNotFound):
+            await apart.task("nobody").status()
+        posted = [*ids_of(1, 3)[1:], *ids_of(2, 3)[1:]]
+        for number, id in enumerate(posted):
+            await session_of(apart).post("numbers", number, id)
+        await until(lambda: client.count(state="processed", workflow="doubled"), lambda found: found.number == 4)
+        assert [await client.task(id).result() for id in posted] == [0, 2, 4, 6]
+
+
+async def test_a_key_finds_its_task_wherever_that_is(stores: list[str]) -> None:
+    app = app_of(stores)
+    async with app.running(), app.client() as client:
+        keys = [f"key-{number}" for number in range(6)]
+        first = [await client.submit(patient, per_key=Singleton(key, if_running="join")) for key in keys]
+        again = [await client.submit(patient, per_key=Singleton(key, if_running="join")) for key in keys]
+        assert [handle.id for handle in first] == [handle.id for handle in again]
+        for handle in first:
+            await handle.signal("go", 1)
+            assert await handle.result(timeout=30) == 1
+        with pytest.raises(Refused, match="expected no id beside it"):
+            await client.submit(patient, id="chosen", per_key=Singleton("x"))
+        with pytest.raises(Refused, match="expected an application with one store, found 2 partitions"):
+            async with client.transaction():
+                pass
+
+
+async def test_a_store_that_is_down_stops_its_share_alone(stores: list[str], tmp_path: Path) -> None:
+    async with app_of(stores).client() as client:
+        await client.submit_many(patient, [(), ()], ids=[ids_of(1, 1)[0], ids_of(2, 1)[0]])
+    (tmp_path / "b.db").rename(tmp_path / "away.db")
+    (tmp_path / "b.db").mkdir()
+    app = app_of(stores)
+    async with app.running(), app.client() as client:
+        store: Any = session_of(client).store
+        (here,) = ids_of(1, 1)
+        await client.task(here).signal("go", "on")
+        assert await client.task(here).result(timeout=30) == "on"
+        assert [task.id for task in await client.tasks()] == [here]
+        assert list(store.missing) == ["p2"]
+        with pytest.raises(StoreUnavailable, match="partition p2"):
+            await client.submit(patient, id=ids_of(2, 2)[1])
+        (tmp_path / "b.db").rmdir()
+        (tmp_path / "away.db").rename(tmp_path / "b.db")
+        (there,) = ids_of(2, 1)
+        await until(lambda: client.tasks(workflow="patient"), lambda found: len(found) == 2)
+        assert not store.missing
+        await client.task(there).signal("go", "back")
+        assert await client.task(there).result(timeout=30) == "back"
+
+
+async def test_a_process_may_serve_one_partition(stores: list[str]) -> None:
+    app = app_of(stores)
+    (here,), (there,) = ids_of(1, 1), ids_of(2, 1)
+    async with app.running(partitions=["p2"]), app.client() as client:
+        await client.submit(doubled, 1, id=here)
+        handle = await client.submit(doubled, 2, id=there)
+        assert await handle.result(timeout=30) == 4
+        assert (await client.task(here).status()).state == "pending"
+
+
+async def test_lists_that_cannot_be_are_refused_in_one_line(stores: list[str]) -> None:
+    async with app_of(stores).client():
+        pass
+    with pytest.raises(SettingsError, match="in the order p1, p2, found p2"):
+        async with app_of(stores[::-1]).running():
+            pass
+    for alone in stores:
+        with pytest.raises(SettingsError, match="expected all 2 partitions of the application in one list"):
+            async with app_of(alone).running():
+                pass
+        with pytest.raises(SettingsError, match="expected all 2 partitions of the application in one list"):
+            async with Client(alone, app="tools"):
+                pass
+    with pytest.raises(StoreUnusable, match="others"):
+        async with app_of(stores, "others").running():
+            pass
+    with pytest.raises(SettingsError, match="found 3 stores; name p1, p2"):
+        async with app_of([*stores, stores[0].replace("a.db", "c.db")]).client():
+            pass
+    with pytest.raises(SettingsError, match="expected some of p1, p2, found p3"):
+        async with app_of(stores).running(partitions=["p3"]):
+            pass
+
+
+async def test_a_store_with_tasks_becomes_no_partition(stores: list[str]) -> None:
+    async with app_of(stores[0]).client() as client:
+        await client.submit(patient)
+    with pytest.raises(SettingsError, match="found tasks in"):
+        async with app_of(stores).client():
+            pass
+    async with app_of(stores[0]).client() as client:
+        assert len(await client.tasks()) == 1
