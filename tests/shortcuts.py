@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from stepward.clock import Environment
 from stepward.settings import settings
+from stepward.settings.settings_files import table_of
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.schema import migration, store_file
@@ -43,7 +44,7 @@ def copy_new_stores() -> None:
 
 def skip_own_settings() -> None:
     """From now on leave out the pyproject.toml of this project, in whose folder tests run: none of it is Stepward's."""
-    read = settings.table_of
+    read = table_of
 
     def table(path: Path) -> dict[str, Any]:
         return {} if path == PROJECT else read(path)

@@ -147,7 +147,7 @@ class App(ScheduleDeclarations):
         submission: bool = True,
         supervisor_every: Duration | None = None,
         drain: Duration | None = None,
-        partitions: Iterable[str] | None = None,
+        partitions: bool | Iterable[str] = True,
     ) -> AsyncIterator[Running]:
         """Run the chosen actors in this process until the block ends; of several stores for ``partitions``, or all."""
         overrides = {"supervisor_every": supervisor_every, "drain": drain}

@@ -149,11 +149,11 @@ def _told(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavaila
         tried.set_result(failure)
 
 
-def served_partitions(settings: Settings, names: Iterable[str] | None) -> list[int]:
-    """The partitions, counted from 1, whose actors run in a process; None: all. Raises SettingsError."""
+def served_partitions(settings: Settings, names: bool | Iterable[str]) -> list[int]:
+    """The partitions, counted from 1, whose actors run in a process; True: all. Raises SettingsError."""
     known = {partition_name(number): number for number in range(1, len(settings.stores) + 1)}
-    chosen = list(known) if names is None else list(dict.fromkeys(names))
-    if names is not None and len(known) == 1:
+    chosen = list(known) if names is True else list(dict.fromkeys(names or ()))
+    if names is not True and len(known) == 1:
         raise SettingsError(
             "partition: expected several stores beside it, found one; give every store, or leave it out"
         )

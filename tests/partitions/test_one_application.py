@@ -10,7 +10,7 @@ import pytest
 
 from stepward import Accepted, Agent, App, Client, Message, Singleton, TaskNotFound, wait_for, workflow
 from stepward.cli.input.operator_store import operator_client
-from stepward.client import session_of
+from stepward.client import TaskStatus, session_of
 from stepward.errors import Refused, SettingsError, StoreUnavailable, StoreUnusable
 from stepward.settings import Settings
 from stepward.store.contract import Transaction
@@ -77,7 +77,7 @@ async def test_tasks_and_their_children_are_placed_by_id_and_read_as_one_applica
         assert {task.id for task in found} == set(ids)
         assert found == sorted(found, key=lambda task: task.created_at, reverse=True)
         assert (await client.count(workflow="child")).number == 6
-        (page, rest) = (await client.tasks(limit=5), [])
+        page, rest = await client.tasks(limit=5), list[TaskStatus]()
         while page.cursor is not None:
             rest += page
             page = await client.tasks(limit=5, cursor=page.cursor)

@@ -27,7 +27,6 @@ partition_option = click.option(
     "partitions",
     metavar="NAME",
     multiple=True,
-    callback=lambda _context, _parameter, given: given or None,
     help="Of several stores serve this one (p1, p2, …); may be repeated. By default all.",
 )
 
@@ -50,17 +49,17 @@ def run(
     reload: bool,
     child: tuple[int, int] | None,
     metrics: str | None,
-    partitions: tuple[str, ...] | None,
+    partitions: tuple[str, ...],
 ) -> None:
     """Run every actor of APP, in this process or in N others; the metrics of process N have port PORT + N - 1."""
-    actors = EVERY_ACTOR._replace(partitions=partitions)
+    actors = EVERY_ACTOR._replace(partitions=partitions or True)
     if child is not None:
         _run_tethered(target, ParentLink(*child), metrics, actors)
     elif reload:
         if processes is not None:
             raise click.UsageError("run: expected --reload or --processes, found both; leave out one of them")
         metered = [] if metrics is None else ["--metrics", metrics]
-        serve_reloading(target, [*metered, *(word for name in partitions or () for word in ("--partition", name))])
+        serve_reloading(target, [*metered, *(word for name in partitions for word in ("--partition", name))])
     elif processes is not None:
         serve_group(_measured(load_app(target), metrics), target, processes, actors)
     else:
@@ -71,12 +70,12 @@ def run(
 @app_argument
 @metrics_option
 @partition_option
-def scheduler(target: str, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
+def scheduler(target: str, metrics: str | None, partitions: tuple[str, ...]) -> None:
     """Run a Scheduler of APP alone."""
     app = _measured(load_app(target), metrics)
     if app.agents:
         _need_queues(app, "a Scheduler in a process of its own")
-    serve(app, Actors(scheduler=True, partitions=partitions))
+    serve(app, Actors(scheduler=True, partitions=partitions or True))
 
 
 @click.command("agent")
@@ -84,18 +83,18 @@ def scheduler(target: str, metrics: str | None, partitions: tuple[str, ...] | No
 @click.option("--only", multiple=True, metavar="NAME", help="Run this Agent only; may be repeated.")
 @metrics_option
 @partition_option
-def agent(target: str, only: tuple[str, ...], metrics: str | None, partitions: tuple[str, ...] | None) -> None:
+def agent(target: str, only: tuple[str, ...], metrics: str | None, partitions: tuple[str, ...]) -> None:
     """Run the Agents of APP alone."""
     app = _measured(load_app(target), metrics)
     _need_queues(app, "Agents in a process of their own")
-    serve(app, Actors(agents=only or True, partitions=partitions))
+    serve(app, Actors(agents=only or True, partitions=partitions or True))
 
 
 @click.command("submission")
 @app_argument
 @metrics_option
 @partition_option
-def submission(target: str, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
+def submission(target: str, metrics: str | None, partitions: tuple[str, ...]) -> None:
     """Run the submissions of APP alone: messages from its queues, and rows of its outboxes, become tasks."""
     app = _measured(load_app(target), metrics)
     if not app.submissions and not app.outboxes:
@@ -103,7 +102,7 @@ def submission(target: str, metrics: str | None, partitions: tuple[str, ...] | N
             f"APP {target}: expected an App with a submission, found {app.name} without any; "
             "declare one with app.submission(queue, accept=…), or an outbox with app.relay(address)"
         )
-    serve(app, Actors(submission=True, partitions=partitions))
+    serve(app, Actors(submission=True, partitions=partitions or True))
 
 
 @click.command("supervisor")
@@ -111,11 +110,11 @@ def submission(target: str, metrics: str | None, partitions: tuple[str, ...] | N
 @click.option("--once", is_flag=True, help="Make one pass, and end (for cron).")
 @metrics_option
 @partition_option
-def supervisor(target: str | None, once: bool, metrics: str | None, partitions: tuple[str, ...] | None) -> None:
+def supervisor(target: str | None, once: bool, metrics: str | None, partitions: tuple[str, ...]) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
     app = _measured(app_or_store(target or settings_for(None).stores_text), metrics)
     if not once:
-        serve(app, Actors(supervisor=True, partitions=partitions))
+        serve(app, Actors(supervisor=True, partitions=partitions or True))
         return
     log_to_stderr(app.settings)
     click.echo(_line_of(asyncio.run(app.supervise_once())))

@@ -29,7 +29,8 @@ def serve_group(app: App, target: str, count: int, actors: Actors = EVERY_ACTOR)
 async def _serve(app: App, target: str, count: int, actors: Actors) -> None:
     settings = app.settings
     metrics = [] if settings.metrics is None else ["--metrics", settings.metrics]
-    options = [*metrics, *(word for name in actors.partitions or () for word in ("--partition", name))]
+    served = () if isinstance(actors.partitions, bool) else actors.partitions
+    options = [*metrics, *(word for name in served for word in ("--partition", name))]
     group = ProcessGroup(target, count, patience(settings), app.environment.clock, options=options)
     ProcessSignals(on_first=lambda: say_draining(app.settings), begun=group.drain, at_once=group.kill)
     header(app, actors, {"processes": str(count)})

@@ -38,8 +38,8 @@ class Actors(NamedTuple):
     agents: bool | tuple[str, ...] = False
     supervisor: bool = False
     submission: bool = False
-    partitions: tuple[str, ...] | None = None
-    """Of several stores those that are served; None: all."""
+    partitions: bool | tuple[str, ...] = True
+    """Of several stores those that are served; True: all."""
 
 
 EVERY_ACTOR = Actors(scheduler=True, agents=True, supervisor=True, submission=True)
@@ -133,7 +133,7 @@ def _roles(app: App, actors: Actors) -> dict[str, str]:
         "scheduler": (served or "no workflows") if actors.scheduler else "",
         "agents": ", ".join(f"{agent.name} ×{agent.concurrency}" for agent in chosen),
         "supervisor": f"every {every}" if actors.supervisor else "",
-        "partitions": ", ".join(actors.partitions or ()),
+        "partitions": "" if isinstance(actors.partitions, bool) else ", ".join(actors.partitions),
         "submission": ", ".join(each.queue for each in app.submissions) if actors.submission else "",
     }
 

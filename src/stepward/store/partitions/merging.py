@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from stepward.model.agents import AgentStanding
+from stepward.model.messages.webhooks import Webhook
 from stepward.store.contract import (
     Batch,
     BatchState,
@@ -27,6 +28,8 @@ from stepward.store.search.statements import TaskKey
 T = TypeVar("T")
 MOST_REFUSALS = 20
 """Most refusals that a batch shows."""
+WORST_FIRST = ("disabled", "failing", "enabled")
+"""The states of a webhook."""
 BY_PROGRESS = (BatchState.RUNNING, BatchState.PAUSED, BatchState.STOPPED, BatchState.DONE)
 """Of the states of a batch in several stores, the first of these is that of the whole."""
 
@@ -128,6 +131,17 @@ def merged_standings(found: Iterable[AgentStanding]) -> list[AgentStanding]:
         else:
             standings[each.name] = each
     return [standings[name] for name in sorted(standings)]
+
+
+def merged_webhooks(found: Iterable[Webhook]) -> list[Webhook]:
+    """The webhooks by name: each store sends its own events, and the one that fares worst says how the webhook does."""
+    webhooks: dict[str, Webhook] = {}
+    for each in found:
+        known = webhooks.get(each.name, each)
+        worst = min(known, each, key=lambda webhook: WORST_FIRST.index(webhook.state))
+        taken = each.taken if known is each else known.taken + each.taken
+        webhooks[each.name] = replace(worst, taken=taken)
+    return [webhooks[name] for name in sorted(webhooks)]
 
 
 def merged_batch(found: Sequence[Batch]) -> Batch:

@@ -13,6 +13,7 @@ from stepward.model.alerts.silences import AlertSilence
 from stepward.model.credentials import Credential
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slots import SlotLease
+from stepward.model.messages.webhooks import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter
 from stepward.store.partitions import merging
 from stepward.store.partitions.numbers import by_partition, inside, outside
@@ -72,6 +73,16 @@ class PartitionedActs:
                 number = await partition.ask(lambda store: store.operators.test_sink(name, actor))
                 return None if number is None else outside(partition.number, number)
         return None
+
+    async def webhooks(self) -> list[Webhook]:
+        found = await self._partitions.read_each(lambda store: store.operators.webhooks())
+        return merging.merged_webhooks(webhook for _, webhooks in found for webhook in webhooks)
+
+    async def enable_webhook(self, name: str, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.enable_webhook(name, actor)))
+
+    async def disable_webhook(self, name: str, actor: str) -> bool:
+        return any(await self._partitions.write_each(lambda store: store.operators.disable_webhook(name, actor)))
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:
         found = await self._partitions.read_each(lambda store: store.operators.dead_letters(limit))
