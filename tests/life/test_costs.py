@@ -16,9 +16,9 @@ from tests.life.costs import Costs, Meter, Work
 from tests.scheduler.world import World
 
 RECORDED: dict[Work, Costs] = {
-    costs.steps_together: Costs(calls=124.0, statements=0.102, commits=0.018),
-    costs.steps_alone: Costs(calls=344.9, statements=6.5, commits=1.1),
-    costs.submissions_together: Costs(calls=10.1, statements=1.002, commits=0.001),
+    costs.steps_together: Costs(calls=125.0, statements=0.102, commits=0.018),
+    costs.steps_alone: Costs(calls=346.0, statements=6.5, commits=1.1),
+    costs.submissions_together: Costs(calls=9.1, statements=0.003, commits=0.001),
     costs.submissions_alone: Costs(calls=76.0, statements=3.0, commits=1.0),
     costs.undos: Costs(calls=332.5, statements=0.637, commits=0.036),
 }

@@ -83,14 +83,12 @@ class Connection:
         self.raw.executemany(sql, many if self.codec is None else self.codec.sealed_rows(sql, many))
         return self.raw.total_changes() - before
 
-    def return_many(self, sql: str, many: Iterable[Values]) -> int:
-        """Run a statement once for each of ``many``; how many rows they returned. What triggers change does not count.
-
-        Counts as one."""
+    def rows_of_many(self, sql: str, many: Iterable[Values]) -> list[Row]:
+        """Run a statement once for each of ``many``; the rows that they returned. Counts as one."""
         self.statements += 1
-        return len(
-            self.raw.executemany(sql, many if self.codec is None else self.codec.sealed_rows(sql, many)).fetchall()
-        )
+        if self.codec is None:
+            return self.raw.executemany(sql, many).fetchall()
+        return self.codec.opened(sql, self.raw.executemany(sql, self.codec.sealed_rows(sql, many)).fetchall())
 
     def begin(self, how: str) -> None:
         """Open a transaction: BEGIN_WRITE to write, BEGIN_READ for a view that does not move."""

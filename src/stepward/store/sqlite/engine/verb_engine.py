@@ -40,8 +40,7 @@ class DrivenConnection(VerbConnection):
         )
 
     async def insert_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[Row]:
-        sql = self._queries[query]
-        return [row for each in many for row in self._connection.rows(sql, each)]
+        return self._connection.rows_of_many(self._queries[query], many)
 
     async def applied(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> list[int]:
         sql = self._queries[query]
