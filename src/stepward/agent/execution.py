@@ -11,7 +11,7 @@ from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
 from stepward.agent.protection.gate import Gate
 from stepward.agent.protection.shared_state import SharedState
-from stepward.clock import Environment
+from stepward.clock import Environment, no_failpoint
 from stepward.errors import Refused, UnknownOperation, Unrecoverable
 from stepward.events import Observers
 from stepward.model.application_calls import contained, failure_of
@@ -56,6 +56,7 @@ class CallExecution:
         self._is_late = is_late
         self._environment = environment
         self._failpoint = environment.failpoint
+        self._has_failpoint = environment.failpoint is not no_failpoint
         self._observers = observers
         self._threads = threads
         self._payload_bytes = payload_bytes
@@ -115,7 +116,8 @@ class CallExecution:
 
     def _called(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
-        self._failpoint("agent.call.before")
+        if self._has_failpoint:
+            self._failpoint("agent.call.before")
         if self._is_late(call):
             return TOO_LATE
         call.calls += 1
@@ -129,7 +131,8 @@ class CallExecution:
             return self._called(call, target, args, kwargs)
 
     def _completed(self, call: Call, target: OperationTarget, result: Any) -> Reply:
-        self._failpoint("agent.call.after")
+        if self._has_failpoint:
+            self._failpoint("agent.call.after")
         self.gate.succeeded()
         try:
             output = encode(result, target.signature.result_of, limit=self._payload_bytes)

@@ -106,7 +106,7 @@ class Windows:
 
     def take(self, step: Step, priority: int) -> bool:
         """Take a place in the window of the step's Agent if there is one for that priority."""
-        window = self._window_of(step)
+        window = self._windows.get(step.agent or "") or self._window_of(step)
         if len(window.taken) >= window.capacity or (window.backlog.lines and not window.comes_first(priority)):
             return False
         window.taken.add((step.task, step.run, step.key))
@@ -118,7 +118,8 @@ class Windows:
 
     def free(self, step: Step) -> None:
         """The step was answered, or was given up."""
-        window, place = self._window_of(step), (step.task, step.run, step.key)
+        window = self._windows.get(step.agent or "") or self._window_of(step)
+        place = (step.task, step.run, step.key)
         window.free(place)
         if window.backlog.lines:
             window.backlog.discard(place)
@@ -174,17 +175,13 @@ class Windows:
                 yield agent, window.backlog.first()
 
     def _window_of(self, step: Step) -> Window:
-        return self._windows.get(step.agent or "") or self._window(_asked(step))
+        return self._window(step.agent or (TRANSACTIONS if step.kind is StepKind.TRANSACTION else LOCAL))
 
     def _window(self, agent: str) -> Window:
         window = self._windows.get(agent)
         if window is None:
             window = self._windows[agent] = Window(NO_ROOM)
         return window
-
-
-def _asked(step: Step) -> str:
-    return step.agent or (TRANSACTIONS if step.kind is StepKind.TRANSACTION else LOCAL)
 
 
 class Backlog:

@@ -172,7 +172,7 @@ class ActiveTask:
 
     def finish(self, step: Step, reply: Reply, delivered: Delivered | None, now: float) -> Finish:
         """Record a reply that ends its step, with the values that its function wrote."""
-        finish, change = rows.finish(step, reply, delivered, now), self.changed()
+        finish, change = rows.finish(step, reply, delivered, now), self.change or self.changed()
         change.finishes.append(finish)
         if reply.written is not None:
             change.write_all(reply.written, now)

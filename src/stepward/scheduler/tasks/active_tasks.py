@@ -183,7 +183,7 @@ class TaskTimers:
     def sent_all(self, now: float, requests: Iterable[Request]) -> None:
         """These requests have left."""
         due = now + WATCH_AFTER
-        self._sent.extend((due, each.task, (each.run, each.key), each.attempt) for each in requests)
+        self._sent += [(due, each.task, (each.run, each.key), each.attempt) for each in requests]
 
     def due(self, now: float, budget: TurnBudget) -> Iterator[str]:
         """Tasks to look at now, as many as the turn has room for."""

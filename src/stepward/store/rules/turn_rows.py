@@ -96,7 +96,7 @@ def local_submissions(instance: str, changes: Sequence[Change]) -> list[Task]:
 
 def held_tasks(changes: Sequence[Change]) -> set[str]:
     """Uids of tasks that must be held by the instance that commits these changes."""
-    return {change.task for change in changes if change.born is None and is_owners(change)}
+    return {c.task for c in changes if c.born is None and (c.inserts or c.finishes or is_owners(c))}
 
 
 def is_owners(change: Change) -> bool:

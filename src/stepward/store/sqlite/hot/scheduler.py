@@ -202,7 +202,7 @@ def _write_others(connection: Connection, changes: Sequence[Change], now: float)
     alerts = [alert for change in changes for alert in change.alerts]
     if alerts:
         driven(connection, alerts_and_audit.write_alerts, alerts, now)
-    if any(change.posts or change.audits or change.fits is not None for change in changes):
+    if [change for change in changes if change.posts or change.audits or change.fits is not None]:
         driven(connection, turns.write_others, changes, now)
 
 
