@@ -30,7 +30,7 @@ Figures = dict[str, float]
 class Sizes(NamedTuple):
     """How long and how much is measured."""
 
-    rounds: int = 3
+    rounds: int = 5
     warm_seconds: float = 1.0
     ten_seconds: float = 4.0
     alone_seconds: float = 2.0

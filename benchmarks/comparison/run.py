@@ -18,11 +18,11 @@ from benchmarks.comparison.programs import ProgramFailed
 from benchmarks.comparison.results import Results
 from benchmarks.comparison.sweeps import SWEEPS
 
-SWEEP_SECONDS, LONG_SECONDS = 240.0, 3_600.0
-"""Most seconds of one size of a sweep."""
+SWEEP_SECONDS, LONG_SECONDS, LEAST_SECONDS = 240.0, 3_600.0, 30.0
+"""Most seconds of one size of a sweep, in a long run, and for the last one where the time is nearly used up."""
 LATE = "left out: the time of the run was used up"
-ROUNDS_SHARE = 0.7
-"""The part of the budget after which no further round begins: recoveries and sweeps follow."""
+ROUNDS_SHARE, RECOVERIES_SHARE = 0.6, 0.85
+"""The parts of the budget after which no further round and no further recovery begins; sweeps follow."""
 
 Measure = Callable[[Product, Sizes], Awaitable[Figures]]
 Say = Callable[[str], None]
@@ -47,7 +47,11 @@ class Run:
             for product in rotated(self._products, number):
                 await self._measure(product, measures.round_of, f"round {number + 1}")
         for product in self._products:
-            if RECOVERY in product.takes:
+            if RECOVERY not in product.takes:
+                continue
+            if self._is_late(RECOVERIES_SHARE):
+                self._results.missing[f"{product.key}, recovery"] = LATE
+            else:
                 await self._measure(product, measures.recovery, "recovery")
         self._results.seconds = time.perf_counter() - self._began
 
@@ -61,7 +65,7 @@ class Run:
                     continue
                 self._say(part)
                 try:
-                    figures = _in_fresh_process(name, size, LONG_SECONDS if is_long else SWEEP_SECONDS)
+                    figures = _in_fresh_process(name, size, LONG_SECONDS if is_long else self._left())
                 except ProgramFailed as error:
                     self._results.missing[part] = str(error)
                 else:
@@ -76,6 +80,11 @@ class Run:
             reason = f"{type(error).__name__}: {error}" if not isinstance(error, ProgramFailed) else str(error)
             self._results.missing[f"{product.key}, {part}"] = reason.replace("\n", " ")
             self._say(f"{product.title}, {part}: {reason}")
+
+    def _left(self) -> float:
+        """Seconds that a size of a sweep may take, so that the last one does not exceed the budget by much."""
+        left = self._sizes.budget_seconds - (time.perf_counter() - self._began)
+        return min(SWEEP_SECONDS, max(LEAST_SECONDS, left))
 
     def _is_late(self, share: float) -> bool:
         return time.perf_counter() - self._began > share * self._sizes.budget_seconds

@@ -98,7 +98,7 @@ def test_no_peer_is_in_the_environment_of_the_tests_but_celery() -> None:
 
 def test_a_table_has_medians_with_their_spread_and_ratios(results: Results) -> None:
     lines = tables.comparison_table(results).splitlines()
-    assert lines[2].startswith("| Ours | 11,000 (10,000–12,000) | – | – | – | – | 40.4 + 0 |")
+    assert lines[2].startswith("| Ours | 11,000 (10,000–12,000) | – | – | – | – | 40.4 |")
     assert lines[3].startswith("| Theirs | 100 (100–150) | 100 (80–110) | – |")
 
 
@@ -114,7 +114,7 @@ def test_a_reason_with_a_bar_does_not_end_its_cell(results: Results) -> None:
 
 def test_all_rows_have_as_many_cells_as_the_header(results: Results) -> None:
     for table in (tables.comparison_table, tables.short_table, tables.products_table):
-        widths = {line.count("|") for line in table(results).splitlines()}
+        widths = {line.count("|") for line in table(results).splitlines() if line.startswith("|")}
         assert len(widths) == 1, table
 
 
@@ -122,6 +122,7 @@ def test_conditions_name_the_date_the_note_and_what_is_missing(results: Results)
     results.note = "busy machine"
     said = tables.conditions(results)
     assert "One run of 2030-01-02 on a busy machine, 2 minutes: a processor, 2 cores, 23 GiB" in said
+    assert "Measured on 2030-01-02 on a busy machine, with 2 cores." in tables.short_table(results)
     assert "a synced write of a page takes 0.12 ms" in said
     assert "* Absent, round 1: server: expected it to listen" in said
     assert "* Theirs, recovery: hold: none" in said

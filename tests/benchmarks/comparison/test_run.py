@@ -15,7 +15,7 @@ from benchmarks.comparison.results import Results
 from benchmarks.comparison.run import LATE, Run, rotated
 
 OURS = {product.key: product for product in PRODUCTS}["stepward-sqlite"]
-SMALL = Sizes(1, warm_seconds=0.0, ten_seconds=0.0, alone_seconds=0.0, queued_seconds=0.0, held=2)
+SMALL = Sizes(1, warm_seconds=0.0, ten_seconds=0.2, alone_seconds=0.0, queued_seconds=0.0, held=2)
 
 
 def _silent(line: str) -> None:
@@ -64,6 +64,7 @@ async def test_rounds_end_when_the_time_is_used_up_but_the_first_is_whole(asked:
     await Run(PRODUCTS, Sizes(rounds=3, budget_seconds=0.0), results, _silent).compare()
     assert len(asked) == len(PRODUCTS)
     assert results.missing["rounds"] == f"1 of 3: {LATE}"
+    assert results.missing["restate, recovery"] == LATE
 
 
 def test_sweeps_that_come_too_late_are_named() -> None:
