@@ -11,8 +11,10 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+from matplotlib.ticker import StrMethodFormatter
 
 from benchmarks.comparison.results import RESULTS, Results, digest, read
+from benchmarks.comparison.tables import STORES, number
 
 FOLDER = Path("docs/images/benchmarks")
 INK = {"light": "#1f2328", "dark": "#e6edf3"}
@@ -21,7 +23,6 @@ OURS = {"light": "#3949ab", "dark": "#8c9eff"}
 THEIRS = {"light": "#8d99a6", "dark": "#768390"}
 SECOND = {"light": "#c2410c", "dark": "#f59e6b"}
 INCHES = (7.6, 4.2)
-STORES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 Draw = Callable[[Any, Results, str], None]
 
@@ -64,9 +65,7 @@ def _bars(axes: Any, results: Results, mode: str, figure: str, label: str) -> No
     # Room for the labels behind the bars.
     axes.set_xlim(min(medians) / 3, max(medians) * 4)
     for place, median in enumerate(medians):
-        axes.text(
-            median * 1.08, place, f"{float(f'{median:.3g}'):,.3g}" if median < 100 else f"{median:,.0f}", va="center"
-        )
+        axes.text(median * 1.08, place, number(median), va="center")
     axes.set_xlabel(label)
 
 
@@ -78,6 +77,8 @@ def _lines(axes: Any, results: Results, mode: str, kind: str, figure: str) -> No
             axes.plot([int(size) for size in sizes], values, marker="o", color=colour, label=STORES[store])
     axes.set_xscale("log")
     axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.grid(axis="y", color=THEIRS[mode], alpha=0.3)
     if axes.lines:
         axes.legend(frameon=False, labelcolor=INK[mode])
 

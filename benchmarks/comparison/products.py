@@ -89,7 +89,7 @@ def _floor(store: str) -> Product:
 def _dbos(store: str) -> Product:
     opened, name = _on(store)
     durability = {
-        "sqlite": "a commit in a SQLite file, synced as DBOS sets it by default",
+        "sqlite": "a synced commit in a SQLite file with a rollback journal: DBOS leaves SQLite's defaults",
         "postgresql": SYNCED,
     }[store]
     remark = "coroutines or functions on threads, whichever the warm-up finds faster; one executor, restarted at once"

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from benchmarks.comparison import measures
 from benchmarks.comparison.measures import Figures, Sizes
+from benchmarks.comparison.process_trees import descendants
 from benchmarks.comparison.products import RECOVERY, Product
 from benchmarks.comparison.programs import ProgramFailed
 from benchmarks.comparison.results import Results
@@ -20,6 +21,8 @@ from benchmarks.comparison.sweeps import SWEEPS
 
 SWEEP_SECONDS, LONG_SECONDS, LEAST_SECONDS = 240.0, 3_600.0, 30.0
 """Most seconds of one size of a sweep, in a long run, and for the last one where the time is nearly used up."""
+END_SECONDS = 20.0
+"""Seconds that a sweep which was given up has for stopping its servers."""
 LATE = "left out: the time of the run was used up"
 ROUNDS_SHARE, RECOVERIES_SHARE = 0.6, 0.85
 """The parts of the budget after which no further round and no further recovery begins; sweeps follow."""
@@ -106,10 +109,21 @@ def _in_fresh_process(name: str, size: str, seconds: float) -> Figures:
     except subprocess.TimeoutExpired:
         raise ProgramFailed(f"expected an end within {seconds:.0f} s, found none") from None
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _end(process)
     if process.returncode:
         raise ProgramFailed((errors.strip().splitlines() or ["it wrote nothing"])[-1])
     figures: Figures = json.loads(said.splitlines()[-1])
     return figures
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a process that may have been given up, with its servers: some of them are in sessions of their own."""
+    if process.poll() is None:
+        left = [*descendants(process.pid), process.pid]
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_SECONDS)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()

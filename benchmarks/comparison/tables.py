@@ -63,7 +63,7 @@ def sweeps_table(results: Results) -> str:
     for name, sizes in results.sweeps.items():
         kind, _, store = name.partition("-")
         figure = SWEEP_FIGURES.get(kind, "steps_per_s")
-        shown = " · ".join(f"{_size(size)}: {_number(figures[figure])}" for size, figures in sizes.items())
+        shown = " · ".join(f"{_size(size)}: {number(figures[figure])}" for size, figures in sizes.items())
         rows.append((SWEEP_TITLES[kind], STORES[store], shown))
     return _table(("", "store", "by size"), rows)
 
@@ -119,7 +119,7 @@ def _spread(spread: Spread | None) -> str:
     """The median, with the least and the largest in parentheses where they are other numbers."""
     if spread is None:
         return NONE
-    median, least, most = map(_number, spread)
+    median, least, most = map(number, spread)
     return median if least == most else f"{median} ({least}–{most})"
 
 
@@ -127,15 +127,15 @@ def _both(client: Spread | None, server: Spread | None) -> str:
     if client is None or server is None:
         return NONE
     if not server.median:
-        return _number(client.median)
-    return f"{_number(client.median)} + {_number(server.median)}"
+        return number(client.median)
+    return f"{number(client.median)} + {number(server.median)}"
 
 
 def _median(spread: Spread | None, *, divisor: float = 1) -> str:
-    return NONE if spread is None else _number(spread.median / divisor)
+    return NONE if spread is None else number(spread.median / divisor)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three digits, which is as much as a machine repeats."""
     rounded = float(f"{value:.3g}")
     return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:g}"
