@@ -132,6 +132,8 @@ class SmallAgent:
             seconds = 1.0
             if room > 0 and (not self._is_ending or self._wrong == "takes-on-at-the-end"):
                 seconds = await self._source.ask(room, self._lease)
+            elif room <= 0:
+                await self._source.rest()
             self._changed.clear()
             try:
                 async with asyncio.timeout(seconds):
@@ -242,23 +244,25 @@ class SmallAgent:
         attempt = f"{request['idempotencykey']} {request['attempt']}"
         if self._wrong == "answers-once" and attempt in self._remembered:
             return
+        answer = await self._answer(request, step, left)
+        if answer is None or (left > 0 and complete_by <= self._now() and self._wrong != "answers-late"):
+            return
+        self._remembered[attempt] = answer
+        await self._reply(request, answer)
+
+    async def _answer(self, request: Answer, step: tuple[str, ...], left: float) -> Answer | None:
+        """The answer to an attempt; a request that comes after it is answered for itself."""
         call = self._calls[step] = asyncio.create_task(self._called(request))
         try:
             await asyncio.wait([call], timeout=left if left > 0 and self._wrong != "never-cuts" else None)
             if not call.done():
                 call.cancel()
                 await asyncio.wait([call])
-                if self._wrong == "answers-late":
-                    await self._reply(request, {"outcome": "gave_up", "data": {"message": "late"}})
-                return
+                return {"outcome": "gave_up", "data": {"message": "late"}} if self._wrong == "answers-late" else None
             if call.cancelled():
-                if self._wrong != "silent-when-revoked":
-                    gave_up = {"outcome": "gave_up", "maybedone": True, "data": {"message": "revoked"}}
-                    await self._reply(request, gave_up)
-                return
-            if complete_by > self._now() or left <= 0:
-                self._remembered[attempt] = call.result()
-                await self._reply(request, call.result())
+                stopped = {"outcome": "gave_up", "maybedone": True, "data": {"message": "revoked"}}
+                return None if self._wrong == "silent-when-revoked" else stopped
+            return call.result()
         finally:
             call.cancel()
             self._calls.pop(step, None)

@@ -16,7 +16,7 @@ from stepward.cli.main import cli
 from tests.contract_kit import python_agent
 from tests.contract_kit.small_agent import WRONG
 from tests.node_agent.package import AGENT, built
-from tests.programs import program
+from tests.programs import client_of_amqp10, program
 from tests.tiers import sampled
 from tests.transport.brokers import SERVERS, new_app
 
@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 SMALL = (sys.executable, "-m", "tests.contract_kit.small_process")
 PYTHON = (sys.executable, "-m", "stepward", "agent", f"{python_agent.__file__}:app")
 ROOT = Path(__file__).parents[2]
+BROKERS = {"nats": "nats", "rabbitmq": "rabbitmq", "amqp10": "amqp10 at rabbitmq"}
 WITH_BROKER = (
     "announces-rarely",
     "performs-expired",
@@ -54,7 +55,9 @@ def app(monkeypatch: pytest.MonkeyPatch) -> str:
 
 def outcome(broker: str, app: str, command: Sequence[str], *options: str) -> dict[str, str]:
     """The checks that did not pass, each with its state and what was found."""
-    address = SERVERS.nats() if broker == "nats" else SERVERS.rabbitmq()
+    if broker == "amqp10":
+        client_of_amqp10()
+    address: str = getattr(SERVERS, broker)()
     given = ("--broker", address, "--app", app, "--lease", "1s", "--capacity", "3", "--json", *options)
     result = CliRunner().invoke(cli, ["contract-kit", *given, "--", *command])
     assert result.exit_code in {0, 1}, result.stderr
@@ -63,7 +66,7 @@ def outcome(broker: str, app: str, command: Sequence[str], *options: str) -> dic
     return {check: state for check, state in found.items() if state != "passed"}
 
 
-@pytest.mark.parametrize("broker", sampled(("nats", "rabbitmq")))
+@pytest.mark.parametrize("broker", sampled(BROKERS), ids=BROKERS.values())
 def test_a_small_agent_passes(broker: str, app: str) -> None:
     assert outcome(broker, app, SMALL) == {}
 
@@ -74,7 +77,7 @@ def test_an_agent_in_node_passes(broker: str, app: str) -> None:
     assert outcome(broker, app, (program("node", "nodejs"), str(AGENT))) == {}
 
 
-@pytest.mark.parametrize("broker", sampled(("nats", "rabbitmq")))
+@pytest.mark.parametrize("broker", sampled(BROKERS), ids=BROKERS.values())
 def test_an_agent_in_python_passes(broker: str, app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"sqlite:///{tmp_path}/contract.db"
     monkeypatch.setenv("STEPWARD_STORE", store)
