@@ -14,6 +14,10 @@ from tests.deploy.files import ROOT
 
 WORKFLOWS = {path.stem: path.read_text("utf-8") for path in (ROOT / ".github/workflows").glob("*.yml")}
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+CHECKOUT = "11d5960a326750d5838078e36cf38b85af677262"
+BY_BRANCH = "pypa/gh-action-pypi-publish@release/v1"
+"""The one action that is named by a branch: no commit of it is known that publishes metadata of today."""
+NPM_JOB = "  publish-npm:\n    needs: attest\n    runs-on: ubuntu-24.04\n    timeout-minutes: 10\n"
 WRONG = {
     "rights for all": ("permissions:\n  contents: read\n", "permissions: write-all\n", "rights to read alone"),
     "a secret": ("packages-dir: packages/", 'packages-dir: packages/, password: "${{ secrets.TOKEN }}"', "no secret"),
@@ -23,7 +27,13 @@ WRONG = {
         '"${{ github.event.head_commit.message }}"',
         "no expression in a shell",
     ),
-    "a moving action": ("actions/checkout@v4", "actions/checkout@main", "a version of the action"),
+    "a moving action": (f"actions/checkout@{CHECKOUT}", "actions/checkout@v4", "a commit of the action"),
+    "a package without provenance": ("npm publish --provenance", "npm publish", "the provenance of the package"),
+    "nobody asked for npm": (
+        f"{NPM_JOB}    environment: release\n",
+        NPM_JOB,
+        "the environment release",
+    ),
     "an unknown target": ("make audit release", "make audit ship", "a target of make"),
     "no end": ("    timeout-minutes: 90\n", "", "a time limit"),
     "a credential on disk": ("with: {persist-credentials: false}", "with: {fetch-depth: 0}", "no credential on disk"),
@@ -44,12 +54,15 @@ def _of_job(job: dict[str, Any]) -> list[str]:
     found = [] if "timeout-minutes" in job else ["a time limit"]
     for step in job["steps"]:
         action, command = step.get("uses", ""), step.get("run", "")
-        if action and not re.fullmatch(r"[\w-]+/[\w-]+@(v\d+|release/v1|[0-9a-f]{40})", action):
-            found.append(f"a version of the action, found {action}")
+        if action not in ("", BY_BRANCH) and not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", action):
+            found.append(f"a commit of the action, found {action}")
         if action.startswith("actions/checkout") and step.get("with", {}).get("persist-credentials") is not False:
             found.append("no credential on disk")
-        if action.startswith("pypa/") and job.get("environment") != "release":
+        is_publishing = action.startswith("pypa/") or command.startswith("npm publish")
+        if is_publishing and job.get("environment") != "release":
             found.append("the environment release around what publishes")
+        if command.startswith("npm publish") and "--provenance" not in command:
+            found.append("the provenance of the package")
         if "${{" in command:
             found.append("no expression in a shell")
         targets = command.split()[1:] if command.startswith("make ") else []
@@ -75,8 +88,19 @@ def test_our_rules_find(old: str, new: str, words: str) -> None:
 
 def test_only_what_attests_and_publishes_has_an_identity() -> None:
     jobs = yaml.safe_load(WORKFLOWS["release"])["jobs"]
-    assert {name for name, job in jobs.items() if "id-token" in job.get("permissions", {})} == {"attest", "publish"}
-    assert (jobs["attest"]["needs"], jobs["publish"]["needs"]) == ("build", "attest")
+    assert {name for name, job in jobs.items() if "id-token" in job.get("permissions", {})} == {
+        "attest",
+        "publish",
+        "publish-npm",
+    }
+    assert [jobs[name]["needs"] for name in ("attest", "publish", "publish-npm")] == ["build", "attest", "attest"]
+
+
+def test_each_commit_of_an_action_is_named_with_its_version() -> None:
+    for text in WORKFLOWS.values():
+        lines = [line for line in text.splitlines() if re.search(r"@[0-9a-f]{40}", line)]
+        assert lines
+        assert all(re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line) for line in lines)
 
 
 def test_every_supported_python_is_tested() -> None:
