@@ -34,7 +34,7 @@ BENCH := $(or $(BENCH_ON:%=%/bin/python),$(RUN))
 
 .DELETE_ON_ERROR:
 .PHONY: help demo shop test faults programs docs pictures bench bench-pages check style types simulate style-and-simulation shrink torture limits \
-	mutants lock release record audit clean
+	mutants lock release npm-package record audit clean
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -122,6 +122,9 @@ lock: ## choose the newest allowed versions anew: requirements/*.txt
 
 release: .venv/ready.stamp ## build the packages of this version in dist, with bill of materials and checksums (KEY=… signs them with a key of ssh)
 	@$(RUN) -m deploy.release $(if $(KEY),$(call given,key,$(KEY)))
+
+npm-package: programs ## build the npm package of Agents in Node in build/npm-package (STEPWARD_REPOSITORY=… names its repository)
+	@$(RUN) -m deploy.release.npm_package
 
 record: .venv/ready.stamp ## write stores of this version with tasks under way, which the versions after it are tested with
 	@$(RUN) -m tests.store.migrated.record

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 import stepward
+from deploy.release.npm_package import packed
 from tests.node_agent.package import FOLDER, MODULES, ROOT, SOURCE, built, node, tsc
 from tests.programs import npm_file, program
 
@@ -49,15 +53,36 @@ def test_a_wrong_type_is_found(tmp_path: Path) -> None:
         wrong.unlink()
 
 
-def test_the_package_holds_what_it_needs_and_nothing_else() -> None:
-    built()
-    packed = node(str(Path(program("npm", "npm")).resolve()), "pack", "--dry-run", "--json", "--ignore-scripts")
-    (found,) = json.loads(packed)
-    paths = {each["path"] for each in found["files"]}
+@pytest.mark.parametrize("repository", ["", "https://example.com/stepward/"])
+def test_the_package_holds_what_it_needs_and_nothing_else(tmp_path: Path, repository: str) -> None:
+    program("npm", "npm")
+    package = packed(built(), tmp_path, repository)
+    assert package.name == f"stepward-agent-{stepward.__version__}.tgz"
+    with tarfile.open(package) as archive:
+        paths = {member.name.removeprefix("package/") for member in archive.getmembers()}
+        file = archive.extractfile("package/package.json")
+        assert file is not None
+        found = json.load(file)
     compiled = {f"dist/{name}{ending}" for name in MODULE_NAMES for ending in (".js", ".d.ts")}
     assert paths == {"package.json", "README.md", "LICENSE", *compiled}
-    exported = json.loads((SOURCE / "package.json").read_text("utf-8"))["exports"]["."]
+    exported = found["exports"]["."]
     assert {exported["types"].removeprefix("./"), exported["default"].removeprefix("./")} <= paths
+    address = {"type": "git", "url": "git+https://example.com/stepward.git", "directory": "agents/node"}
+    assert found == described() | ({"repository": address} if repository else {})
+
+
+def test_an_address_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"expected an https:// address, found 'git@example\.com'"):
+        packed(SOURCE, tmp_path, "git@example.com")
+
+
+@pytest.mark.faults
+def test_the_command_compiles_and_packs() -> None:
+    built()
+    done = subprocess.run(
+        [sys.executable, "-m", "deploy.release.npm_package"], cwd=ROOT, capture_output=True, check=True
+    )
+    assert Path(done.stdout.decode().strip()).is_file()
 
 
 def test_its_version_and_license_are_those_of_stepward() -> None:
