@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from stepward.errors import IllegalTransition, InboxFull, TaskNotFound
@@ -203,3 +205,49 @@ async def test_an_inbox_takes_so_many_signals_and_more_once_some_are_taken(
     (first, *_) = await store.scheduler.read_inbox("s1", 0)
     assert (await store.scheduler.commit("s1", [Change(task=task.uid, taken=[first.number])], None)).missed == {}
     assert await store.client.signal(task.id, "a", b"1", "again")
+
+
+async def at_one_time(store: Store, *signals: tuple[str, str, str | None, str | None]) -> list[bool | BaseException]:
+    """Signals by task, name, id and actor."""
+    calls = (store.client.signal(id, name, b"1", signal, actor) for id, name, signal, actor in signals)
+    return await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def test_signals_at_one_time_have_an_outcome_each(world: World, store: Store) -> None:
+    task, other = await claimed(world, store), await claimed(world, store)
+    before = len(await store.operators.audits(task.id, 99))
+    signals = [(task.id, f"n{number}", None, None) for number in range(20)]
+    named = [(task.id, "paid", "x", "ada"), (task.id, "paid", "x", "ada"), (other.id, "paid", "x", None)]
+    found = await at_one_time(store, *signals, *named)
+    assert found[:20] == [True] * 20
+    assert sorted(map(bool, found[20:22])) == [False, True]
+    assert found[22] is True
+    rows = [row.name for row in await store.scheduler.read_inbox("s1", 0) if row.task == task.uid]
+    assert rows == [name for _, name, *_ in [*signals, named[0]]]
+    assert [(await read(store, each)).inbox for each in (task, other)] == [21, 1]
+    assert len(await store.operators.audits(task.id, 99)) == before + 1
+
+
+async def test_a_refused_signal_takes_no_other_along(world: World, store: Store) -> None:
+    task, over = await claimed(world, store), await claimed(world, store)
+    await end(store, over, TaskState.PROCESSED)
+    asked = [
+        (task.id, "a", None),
+        (over.id, "b", "x"),
+        ("nobody", "c", None),
+        (task.id, "d", "y"),
+        (task.id, "e", None),
+    ]
+    found = await at_one_time(store, *((*each, None) for each in asked))
+    assert [type(each) for each in found] == [bool, IllegalTransition, TaskNotFound, bool, bool]
+    assert sorted(row.name for row in await store.scheduler.read_inbox("s1", 0)) == ["a", "d", "e"]
+
+
+async def test_signals_at_one_time_fill_an_inbox_to_its_bound(
+    world: World, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inbox_rules, "MOST_SIGNALS", 70)
+    task = await claimed(world, store)
+    found = await at_one_time(store, *((task.id, "a", None, None) for _ in range(75)))
+    assert [type(each) for each in found].count(InboxFull) == 5
+    assert (await read(store, task)).inbox == 70

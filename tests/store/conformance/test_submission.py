@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -88,3 +89,24 @@ async def test_ended_tells_only_of_ends(world: World, store: Store) -> None:
     done, open_task = await claimed(world, store), await claimed(world, store)
     await end(store, done, TaskState.PROCESSED, output=DONE)
     assert await store.client.ended([done.uid, open_task.uid, "none"]) == [await read(store, done)]
+
+
+async def test_submissions_at_one_time_have_an_outcome_each(world: World, store: Store) -> None:
+    first = world.task("a", input=b"[1]")
+    await store.client.submit([first])
+    tasks = [
+        *(world.task(f"n{number}") for number in range(20)),
+        world.task("a", input=b"[1]"),
+        world.task("a", input=b"[2]"),
+        world.task("twice"),
+        world.task("twice"),
+    ]
+    found = [answer for (answer,) in await asyncio.gather(*(store.client.submit([task]) for task in tasks))]
+    assert [(answer.uid, answer.created) for answer in found[:20]] == [(task.uid, True) for task in tasks[:20]]
+    assert found[20:22] == [
+        Submitted(first.uid, "a", created=False, same=True),
+        Submitted(first.uid, "a", created=False, same=False),
+    ]
+    assert sorted(answer.created for answer in found[22:]) == [False, True]
+    assert found[22].uid == found[23].uid
+    assert len(await listed(store)) == 22

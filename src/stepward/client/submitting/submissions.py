@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from stepward.client.submitting import validation
-from stepward.client.submitting.grouped_submissions import GroupedSubmissions
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.key_rule_checks import check_collected, check_rule, check_rule_within
 from stepward.client.submitting.options import Options
@@ -54,7 +53,6 @@ class SubmissionWriter:
         self._hints = hints
         self._submit_locally = submit_locally
         self._uncommitted = Uncommitted()
-        self._groups = GroupedSubmissions(store)
 
     async def prepared(
         self, workflow: Workflow[Any, Any] | str, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options
@@ -93,7 +91,7 @@ class SubmissionWriter:
             if submitted is not None:
                 return [submitted]
         if prepared.rule is None:
-            found = await self._groups.submit(task, prepared.plans)
+            (found,) = await self._store.submit([task], prepared.plans)
             check_same([found])
         else:
             (found,) = await prepared.submit(self._store, BATCH, actor)

@@ -1,12 +1,37 @@
-"""PostgreSQL's own part of the applications' verbs: transactions on connections of the application."""
+"""PostgreSQL's own part of the applications' verbs: calls that share commits, and transactions on connections of the
+application."""
 
 from __future__ import annotations
 
-from stepward.store.contract import ExternalTransaction
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from stepward.model.pipeline_plan import NO_PLANS, Plans
+from stepward.model.records import Task
+from stepward.store.contract import ExternalTransaction, Submitted
 from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.shared_writes import ActSize, SharedWrites
 from stepward.store.postgres.external import PostgresExternalTransaction, StoreOrigin
+from stepward.store.postgres.hot.shared_signals import signal_all
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.client import ClientVerbs
+from stepward.store.verbs.parts.client import ClientVerbs, SignalAct
+from stepward.store.verbs.tasks import new_tasks
+
+ROWS_OF_SIGNAL = 3
+"""Most rows that a signal inserts: into the inbox, of its id, and for the audit."""
+
+
+class NewTask(NamedTuple):
+    """One submission."""
+
+    task: Task
+    plans: Plans
+
+    @property
+    def size(self) -> ActSize:
+        """The task and the planned steps of its workflow."""
+        stages = self.plans.get((self.task.workflow, self.task.version), ())
+        return ActSize(1 + len(stages), len(self.task.input))
 
 
 class PostgresClient(ClientVerbs):
@@ -16,6 +41,33 @@ class PostgresClient(ClientVerbs):
         super().__init__(engine)
         self._database = database
         self._origin = StoreOrigin(database)
+        self._submissions = SharedWrites(self._submit_one, self._submit_all, lambda new: new.size)
+        self._signals = SharedWrites(
+            super()._signal, self._signal_all, lambda act: ActSize(ROWS_OF_SIGNAL, len(act.post.body))
+        )
 
     def external(self, connection: object) -> ExternalTransaction:
         return PostgresExternalTransaction(connection, self._database, self._origin, self._ring)
+
+    async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
+        """One alone shares the commit of others that come at the same time."""
+        if len(tasks) != 1:
+            return await super().submit(tasks, plans)
+        submitted = await self._submissions.write(NewTask(tasks[0], plans))
+        self._ring()
+        return [submitted]
+
+    async def _signal(self, asked: SignalAct) -> bool:
+        """One that expects no version shares the commit of others."""
+        return await (super()._signal(asked) if asked.expected else self._signals.write(asked))
+
+    async def _signal_all(self, acts: Sequence[SignalAct]) -> list[bool]:
+        return await self._transactions.write(signal_all, acts, self._clock.now())
+
+    async def _submit_one(self, new: NewTask) -> Submitted:
+        (submitted,) = await self._submit_all([new])
+        return submitted
+
+    async def _submit_all(self, new: Sequence[NewTask]) -> list[Submitted]:
+        plans = {key: plan for each in new for key, plan in each.plans.items()}
+        return await self._transactions.write(new_tasks.submit, [each.task for each in new], plans)

@@ -210,6 +210,7 @@ SHOWN: dict[str, Columns] = {
         (
             "client.task",
             "client.lock_task",
+            "client.lock_tasks",
             "keyed.holder",
             "client.ended",
             "overview.changed_tasks",

@@ -92,9 +92,12 @@ class ClientVerbs(CompletionVerbs):
         """Delivers a signal; raises TaskNotFound, or IllegalTransition once the task has ended."""
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
         asked = SignalAct(post, signal_id, actor, expected, reason)
-        is_new = await self._transactions.write(_signal, asked, self._clock.now())
+        is_new = await self._signal(asked)
         self._ring()
         return is_new
+
+    async def _signal(self, asked: SignalAct) -> bool:
+        return await self._transactions.write(_signal, asked, self._clock.now())
 
     async def live_value(self, task: str, name: str) -> LiveValue | None:
         row = await self._transactions.read(ask.row, "client.live_value", task, name)

@@ -6,6 +6,10 @@ select {task} from {schema}.task where id = $1
 -- Returns the task with that id and locks it until the transaction ends.
 select {task} from {schema}.task where id = $1 for update
 
+-- name: lock_tasks
+-- Returns the tasks with these ids and locks them until the transaction ends, in the order of their uids.
+select {task} from {schema}.task where id = any($1::text[]) order by uid for update
+
 -- name: steps
 -- Returns all steps of the task with that id.
 select {s_step} from {schema}.task as t join {schema}.step as s on s.task = t.uid
@@ -28,6 +32,12 @@ select {task} from {schema}.task where uid = any($1::text[]) and state in {ends}
 -- name: see_signal
 -- Records the id of a signal; changes nothing if it is already recorded.
 insert into {schema}.signal_seen (task, name, id, run) values ($1, $2, $3, $4) on conflict do nothing
+
+-- name: see_signals
+-- Records the ids of signals; returns those that were not recorded already.
+insert into {schema}.signal_seen (task, name, id, run)
+select * from unnest($1::text[], $2::text[], $3::text[], $4::integer[]) on conflict do nothing
+returning task, name, id
 
 -- name: live_value
 -- Returns a published value of a task.
@@ -102,6 +112,11 @@ from {schema}.audit as audit order by number desc limit $1
 select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
 from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2)
 order by number desc limit $1
+
+-- name: waiting_signals_of
+-- Returns how many signals each of the tasks has not received yet, and their bytes; nothing of a task that has none.
+select task, count(*), coalesce(sum(octet_length(body)), 0)::bigint from {schema}.inbox
+where task = any($1::text[]) and kind = 'signal' group by task
 
 -- name: waiting_signals
 -- Returns how many signals the task has not received yet, and their bytes.
