@@ -153,6 +153,7 @@ class Console:
             "payloads": principal.payloads,
             "now": client.now(),
             "token": self.guard.token(principal),
+            "missing": request.app.state.source.missing_partitions(),
             "done": DONE.get(request.query_params.get("done", "")),
         }
 

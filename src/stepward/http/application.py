@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from litestar import Litestar, Request, Router
+from litestar import Litestar, Request, Response, Router
 from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.routes import HTTPRoute
@@ -37,6 +37,8 @@ from stepward.http.streaming.stream_limits import StreamSlots
 BODY_BYTES = 64 * 1024
 """Most bytes of a request's body in addition to the payload that it carries."""
 PAYLOAD_BYTES = 1024 * 1024
+MISSING = "Stepward-Missing-Partitions"
+"""The header that names partitions whose stores cannot be reached."""
 
 
 class HttpApplication:
@@ -113,7 +115,7 @@ def declared_routes(litestar: Litestar) -> list[tuple[str, str, Permission]]:
 
 
 def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -> Litestar:
-    api = Router(API, route_handlers=API_ROUTES, before_request=check_body)
+    api = Router(API, route_handlers=API_ROUTES, before_request=check_body, after_request=_marking(state["source"]))
     return Litestar(
         [health.livez, health.readyz, metrics, api, *SIGN_IN_ROUTES, *pages],
         guards=[authorize],
@@ -129,6 +131,18 @@ def _litestar(state: dict[str, Any], pages: Sequence[ControllerRouterHandler]) -
         logging_config=None,
         debug=False,
     )
+
+
+def _marking(source: ClientSource) -> Callable[[Response[Any]], Response[Any]]:
+    """Adds a header to an answer that may lack what partitions have which cannot be reached."""
+
+    def marked(answer: Response[Any]) -> Response[Any]:
+        missing = source.missing_partitions()
+        if missing:
+            answer.headers[MISSING] = ", ".join(missing)
+        return answer
+
+    return marked
 
 
 async def _client(request: Request[Any, Any, Any], state: State) -> ScopedClient:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from stepward.client import Client
+from stepward.client import Client, session_of
+from stepward.store.partitions.addresses import missing_in
 
 
 class ClientSource:
@@ -24,6 +25,10 @@ class ClientSource:
                 await client.__aenter__()
                 self._client = client
             return self._client
+
+    def missing_partitions(self) -> list[str]:
+        """The partitions whose stores did not answer when they were asked last."""
+        return [] if self._client is None else list(missing_in(session_of(self._client).store))
 
     async def close(self) -> None:
         """Closes the client, if it was opened."""

@@ -7,8 +7,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from stepward.errors import Refused
 from stepward.model.agents import StepAttempts
-from stepward.model.records import Audit, Instance, Task
+from stepward.model.records import Audit, InboxRow, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.store.contract import (
     Batch,
@@ -102,6 +103,18 @@ class PartitionedOperators(PartitionedActs):
         found = await self._partitions.read_each(lambda store: store.operators.audits(id, limit))
         acts = [self._outside(partition, act) for partition, audits in found for act in audits]
         return sorted(acts, key=lambda act: act.at, reverse=True)[:limit]
+
+    async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
+        """As ``RetentionStore.outlived_inbox``, for one task. Raises Refused for several."""
+        if len(uids) != 1:
+            raise Refused(f"inbox: expected one task where an application has several stores, found {len(uids)}")
+        found = await self._partitions.read_those(
+            {
+                partition: lambda store: store.operators.outlived_inbox(uids, after)
+                for partition in self._partitions.where(uids[0])
+            }
+        )
+        return [row for _, rows in found for row in rows]
 
     async def schedules(self) -> list[Schedule]:
         found = await self._partitions.read_each(lambda store: store.operators.schedules())

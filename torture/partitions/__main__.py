@@ -1,0 +1,46 @@
+"""Torture an application over several stores, and say what held: ``python -m torture.partitions --minutes 10``."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from servers import postgres
+from torture.partitions.run import PartitionsPlan, torture_partitions
+
+MINUTE = 60.0
+MOST_STORES = 4
+
+
+def main() -> int:
+    """0 if all held; else the logs are kept, and named with the seed."""
+    parser = argparse.ArgumentParser(prog="python -m torture.partitions", description=__doc__)
+    parser.add_argument(
+        "--minutes", type=float, default=10.0, help="how long faults are brought about; 10 unless given"
+    )
+    parser.add_argument("--partitions", type=int, choices=range(2, MOST_STORES + 1), default=2)
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="what the faults are drawn from")
+    given = parser.parse_args()
+    logs = Path(tempfile.mkdtemp(prefix="stepward-partitions-logs-"))
+    print(f"torture of {given.partitions} partitions for {given.minutes:g} minutes, seed {given.seed}", flush=True)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(postgres.running()) for _ in range(given.partitions)]
+        plan = PartitionsPlan(servers=servers, seconds=given.minutes * MINUTE, seed=given.seed, logs=logs)
+        verdict = asyncio.run(torture_partitions(plan))
+    print(verdict.table)
+    if verdict.broken:
+        print("\n".join(f"broken: {line}" for line in (*verdict.broken, f"logs are in {logs}")), file=sys.stderr)
+        return 1
+    shutil.rmtree(logs)
+    print("all of it holds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""The application under torture: an order charges twice, its child task once; every fifth one is refused and undone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from stepward import Agent, App, Supervision, Unrecoverable, workflow
+
+LEASE = "2s"
+"""Short, so that the tasks of a process that was killed go on soon."""
+DEATHS = 1_000
+"""Deaths of its owners after which a task is parked: more than a run brings about."""
+REFUSED_EACH = 5
+CHARGES = 3
+
+
+def is_refused(order: str) -> bool:
+    """Whether the order ends undone."""
+    return int(order.rpartition("-")[2]) % REFUSED_EACH == 0
+
+
+def application(stores: Sequence[str], port: int) -> App:
+    """The application; its service listens on ``port``."""
+    bank = Agent("bank", concurrency=8)
+
+    @bank.operation(complete_by="3s")
+    async def charge(order: str, number: int) -> str:
+        return await asked(port, f"charge {order} {number}")
+
+    @charge.undo
+    async def refund(_: str | None, order: str, number: int) -> None:
+        await asked(port, f"refund {order} {number}")
+
+    @bank.operation(complete_by="3s")
+    async def approve(order: str) -> None:
+        if is_refused(order):
+            raise Unrecoverable("refused")
+
+    @workflow
+    async def delivery(order: str) -> None:
+        await charge(order, CHARGES - 1)
+
+    @workflow(supervision=Supervision(threshold=DEATHS, then="undo"))
+    async def fulfil(order: str) -> None:
+        for number in range(CHARGES - 1):
+            await charge(order, number)
+        await delivery(order)
+        await approve(order)
+
+    return App(
+        "partitions",
+        workflows=[fulfil, delivery],
+        agents=[bank],
+        store=stores,
+        transport="store",
+        lease=LEASE,
+        drain="1s",
+        poll="200ms",
+        recovery_limit=DEATHS,
+    )
+
+
+async def asked(port: int, line: str) -> str:
+    """The answer of the service."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(f"{line}\n".encode())
+        return (await reader.readline()).decode().strip()
+    finally:
+        writer.close()

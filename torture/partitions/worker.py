@@ -1,0 +1,28 @@
+"""A process of the application with all actors of some partitions: ``… worker PORT p1,p2 STORE STORE``.
+
+It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from torture.partitions.application import application
+
+
+async def main(port: int, partitions: list[str], stores: list[str]) -> None:
+    """Run until SIGTERM, or the end of standard input."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    async with application(stores, port).running(supervisor_every="200ms", partitions=partitions):
+        waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(reader.read())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), sys.argv[2].split(","), sys.argv[3:]))
