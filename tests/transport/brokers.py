@@ -159,7 +159,7 @@ def app_queues(address: str, app: str, *, events: list[Event] | None = None) -> 
 
 async def clear(address: str, app: str) -> None:
     """Delete the streams of an application; queues of RabbitMQ are gone with its server."""
-    if address.startswith("amqp"):
+    if not address.startswith("nats"):
         return
     connection = await client.connect(address.partition("?")[0].split(","))
     for stream in [f"STEPWARD_{app}{kind}" for kind in ("", "+store", "+submissions", "+responses")]:

@@ -126,8 +126,9 @@ def _makers(address: str) -> tuple[Makes[Opening], Makes[QueueBackend]]:
         from stepward.transport.amqp10.address import amqp_address  # noqa: PLC0415  an extra's
         from stepward.transport.amqp10.application.queue_backend import Amqp10Queues  # noqa: PLC0415  an extra's
         from stepward.transport.amqp10.broker import Amqp10Broker  # noqa: PLC0415  an extra's
+        from stepward.transport.amqp10.service_bus.address import namespace_address  # noqa: PLC0415  an extra's
 
-        server = amqp_address(address)
+        server = namespace_address(address) if address.startswith("sb:") else amqp_address(address)
         return partial(Amqp10Broker, server), partial(Amqp10Queues, server)
     if address.startswith("amqp"):
         _check_client("aio_pika", "aio-pika for an amqp:// address", "rabbitmq")

@@ -87,7 +87,15 @@ async def amqp10(path: Path) -> AsyncIterator[Transport]:
         yield transport
 
 
-BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10)
+async def service_bus(path: Path) -> AsyncIterator[Transport]:
+    client_of_amqp10()
+    from tests.transport.amqp10 import double
+
+    async with double.service_bus(double.patient) as (address, _), brokered(address) as transport:
+        yield transport
+
+
+BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10, service_bus)
 
 
 @pytest.fixture(
@@ -95,7 +103,7 @@ BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10)
         memory,
         small_store,
         sqlite_store,
-        *(nightly(each) if each in (nats3, amqp10) else served(each) for each in BROKERED),
+        *(nightly(each) if each in (nats3, amqp10, service_bus) else served(each) for each in BROKERED),
     ]
 )
 def opened(request: pytest.FixtureRequest) -> Open:

@@ -31,7 +31,11 @@ class Yard:
         make: Callable[[], AppQueues],
         letters: Callable[[], Awaitable[list[tuple[bytes, str]]]],
         now: Callable[[], float],
+        *,
+        copies: bool = True,
     ) -> None:
+        self.copies = copies
+        """Whether observers see events beside the reader."""
         self._make = make
         self._made: list[AppQueues] = []
         self.letters = letters
@@ -101,7 +105,16 @@ async def amqp10(path: Path) -> AsyncIterator[Yard]:
         yield yard
 
 
-async def _brokered(address: str) -> AsyncIterator[Yard]:
+async def service_bus(path: Path) -> AsyncIterator[Yard]:
+    client_of_amqp10()
+    from tests.transport.amqp10 import double
+
+    async with double.service_bus(double.patient) as (address, _):
+        async for yard in _brokered(address, copies=False):
+            yield yard
+
+
+async def _brokered(address: str, *, copies: bool = True) -> AsyncIterator[Yard]:
     app, buried = new_app(), list[tuple[bytes, str]]()
 
     async def bury(queue: str, letters: Sequence[BrokerDeadLetter]) -> None:
@@ -116,10 +129,10 @@ async def _brokered(address: str) -> AsyncIterator[Yard]:
             address, app=app, now=loop.time, environment=Environment(), observers=Observers(), bury=bury
         )
 
-    yield Yard(make, letters, asyncio.get_running_loop().time)
+    yield Yard(make, letters, asyncio.get_running_loop().time, copies=copies)
     await clear(address, app)
 
 
 Open = Callable[[Path], AsyncIterator[Yard]]
 LEAPING: Sequence[Open] = (small, sqlite_file)
-REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq, amqp10)
+REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq, amqp10, service_bus)

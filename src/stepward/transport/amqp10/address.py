@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from stepward.clock import Clock
 from stepward.errors import SettingsError
+from stepward.transport.amqp10.service_bus.tokens import TokenSource
 from stepward.transport.broker.queue_names import check_not_service_bus
 from stepward.transport.broker.tls import TlsFiles, tls_files
 
@@ -28,6 +30,8 @@ class AmqpAddress:
     """Of RabbitMQ; empty for the default one, and at other brokers."""
     shown: str
     """The hosts only: the address may hold a password."""
+    tokens: Callable[[Clock], TokenSource] | None = None
+    """Makes the source of tokens, for Azure Service Bus."""
 
 
 def amqp_address(address: str) -> AmqpAddress:

@@ -12,9 +12,10 @@ from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import RETURNED, Sent
 from stepward.transport.amqp10.name_owner import claim
-from stepward.transport.amqp10.places import MEBIBYTE, Place
+from stepward.transport.amqp10.places import Place
 from stepward.transport.amqp10.requests.ended_queues import AmqpEndedQueues
 from stepward.transport.amqp10.requests.source import AmqpSource
+from stepward.transport.amqp10.service_bus.owner import claim_session
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.broadcasts import BROADCASTS
 from stepward.transport.broker.consumer import Consumer
@@ -28,9 +29,6 @@ BROADCAST_CREDIT = 1_000
 
 class Amqp10Broker:
     """Implements ``Broker``; ``now`` is the store's clock."""
-
-    name = "AMQP 1.0"
-    limit = 15 * MEBIBYTE
 
     def __init__(
         self,
@@ -54,10 +52,15 @@ class Amqp10Broker:
             environment=environment,
             observers=observers,
         )
+        self.name = self._link.name
         self._adoption = AmqpEndedQueues(self._link, environment.new_uid)
         self._sources: dict[str, tuple[AmqpSource, Consumer[Received]]] = {}
         self._on_broadcast: Callable[[bytes], None] = lambda _: None
         self._lost: Lost = lambda _: None
+
+    @property
+    def limit(self) -> int:
+        return self._link.limit
 
     async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
         self._on_broadcast, self._lost, self._store = on_broadcast, lost, store
@@ -79,6 +82,8 @@ class Amqp10Broker:
     async def broadcast(self, body: bytes) -> None:
         await self._link.line()
         topic = self._link.places.topic(BROADCASTS)
+        if topic is None:
+            return
         message = Sent(body, self._environment.new_uid(), SINGLE)
         await self._link.send("revocation", Place(topic, topic), [message], is_topic=True)
 
@@ -104,14 +109,22 @@ class Amqp10Broker:
 
     async def _listen(self, line: AmqpConnection) -> None:
         with self._link.reaching("the application's name"):
-            was_claimed = await claim(self._link, line, self._names, self._store, self._environment.new_uid())
+            was_claimed = await self._claim(line)
         topic = self._link.places.topic(BROADCASTS)
-        with self._link.reaching("broadcasts"):
-            receiver = await line.receiver(topic, self._received, is_topic=True, is_settled=True)
-        receiver.allow(BROADCAST_CREDIT)
+        if topic is not None:
+            with self._link.reaching("broadcasts"):
+                receiver = await line.receiver(topic, self._received, is_topic=True, is_settled=True)
+            receiver.allow(BROADCAST_CREDIT)
         is_lost, self._was_here = self._was_here and not was_claimed, True
         if is_lost:
             self._lost(None)
+
+    async def _claim(self, line: AmqpConnection) -> bool:
+        places = self._link.places
+        if places.holds_locks:
+            where = f"{places.name} at {self._link.shown}"
+            return await claim_session(line, places.owner(), self._names, self._store, where)
+        return await claim(self._link, line, self._names, self._store, self._environment.new_uid())
 
     def _received(self, received: Received) -> None:
         received.accept()

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
@@ -17,13 +16,18 @@ from stepward.transport.amqp10.engine.driver import Login
 from stepward.transport.amqp10.engine.faults import AmqpFault, AmqpRefused, LoginRefused
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink, SendingLink
 from stepward.transport.amqp10.engine.messages import Sent
-from stepward.transport.amqp10.places import Place, Places, places_of
+from stepward.transport.amqp10.places import MEBIBYTE, Place, Places, places_of
+from stepward.transport.amqp10.service_bus.authorization import Authorization
+from stepward.transport.amqp10.service_bus.owner import SESSION_FILTER
+from stepward.transport.amqp10.service_bus.places import ServiceBusPlaces
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 
 CONNECT_SECONDS = 4.0
 ANSWER_SECONDS = 5.0
+FRAMING_BYTES = 4096
+"""Most bytes of a message besides its body."""
 FAULTS = (AmqpFault, OSError, TimeoutError)
 NOT_FOUND = "amqp:not-found"
 NO_RIGHT = frozenset({"amqp:unauthorized-access", "amqp:precondition-failed", "amqp:not-allowed"})
@@ -54,7 +58,7 @@ class Amqp10Connection:
         self._ending: set[asyncio.Task[None]] = set()
         self._reconnecting: Reconnecting[AmqpConnection] = Reconnecting(
             self._connect,
-            broker="AMQP 1.0",
+            broker="AMQP 1.0" if address.tokens is None else ServiceBusPlaces.name,
             shown=address.shown,
             faults=FAULTS,
             is_closed=lambda line: line.why is not None,
@@ -64,6 +68,11 @@ class Amqp10Connection:
         self.open = self._reconnecting.open
         self.line = self._reconnecting.connection
         self.shown = address.shown
+        self.clock = environment.clock
+        self.name = "AMQP 1.0" if address.tokens is None else ServiceBusPlaces.name
+        self._tokens = None if address.tokens is None else address.tokens(environment.clock)
+        self._authorization: Authorization | None = None
+        self._largest = 0
 
     @property
     def places(self) -> Places:
@@ -71,6 +80,12 @@ class Amqp10Connection:
         if self._places is None:
             raise RuntimeError("expected a connection before the places of queues are asked for, found none yet")
         return self._places
+
+    @property
+    def limit(self) -> int:
+        """Most bytes of one message, as far as the broker has said."""
+        most = MEBIBYTE * 15 if self._places is None else self._places.limit
+        return min(most, self._largest - FRAMING_BYTES) if self._largest else most
 
     @property
     def now(self) -> AmqpConnection | None:
@@ -108,20 +123,25 @@ class Amqp10Connection:
                     raise outcome
 
     async def receiver(
-        self, line: AmqpConnection, place: Place, on_message: Callable[[Received], None], **given: Any
+        self, line: AmqpConnection, place: Place, on_message: Callable[[Received], None], *, is_made: bool = True
     ) -> ReceivingLink:
         """A link that receives from a queue, which is made if it is missing and may be made. Raises AmqpFault."""
+        filters = None if place.group is None else {SESSION_FILTER: place.group}
         async with asyncio.timeout(ANSWER_SECONDS):
+            if not is_made or place.existing == place.address:
+                return await line.receiver(place.existing, on_message, filters=filters)
             try:
-                return await line.receiver(place.address, on_message, **given)
+                return await line.receiver(place.address, on_message)
             except AmqpRefused as refused:
-                if place.existing == place.address or refused.condition not in NO_RIGHT:
+                if refused.condition not in NO_RIGHT:
                     raise
-                return await line.receiver(place.existing, on_message, **given)
+                return await line.receiver(place.existing, on_message)
 
     async def close(self) -> None:
         """Close."""
         line = await self._reconnecting.close()
+        if self._authorization is not None:
+            self._authorization.close()
         if line is not None:
             await line.close()
         for task in tuple(self._ending):
@@ -136,7 +156,9 @@ class Amqp10Connection:
 
     async def _attached(self, line: AmqpConnection, place: Place, *, is_topic: bool) -> SendingLink:
         try:
-            return await line.sender(place.address, is_topic=is_topic)
+            sender = await line.sender(place.address, is_topic=is_topic)
+            self._largest = min(self._largest or sender.largest, sender.largest)
+            return sender
         except AmqpRefused as refused:
             if place.existing == place.address or refused.condition not in NO_RIGHT:
                 raise
@@ -172,7 +194,7 @@ class Amqp10Connection:
             if failed is None:
                 raise
             raise TransportError(failed) from error
-        self._places = places_of(line.product, self._names)
+        self._places = self._welcomed(line, host)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self._opened(line)
@@ -192,6 +214,12 @@ class Amqp10Connection:
         )
         tls = None if address.tls is None else address.tls.context()
         return await AmqpConnection.connect(host, port, login, tls=tls, on_lost=self._lost)
+
+    def _welcomed(self, line: AmqpConnection, host: str) -> Places:
+        if self._tokens is None:
+            return places_of(line.product, self._names)
+        self._authorization = line.authorize = Authorization(line, host, self._tokens, self.clock)
+        return ServiceBusPlaces(self._names)
 
     def _lost(self, why: AmqpFault) -> None:
         line = self._reconnecting.now

@@ -59,8 +59,8 @@ class Places(Protocol):
         """The queue with the marker of the store that owns the application's name."""
         ...
 
-    def topic(self, name: str) -> str:
-        """The address whose messages reach all processes that receive there at that time."""
+    def topic(self, name: str) -> str | None:
+        """The address whose messages reach all processes that receive there at that time; None where there is none."""
         ...
 
 

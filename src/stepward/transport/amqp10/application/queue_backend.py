@@ -17,7 +17,8 @@ from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import EXPIRES, Sent
-from stepward.transport.amqp10.places import MEBIBYTE, Place
+from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES, Posted
 from stepward.transport.wire.wire_events import BATCH, SINGLE
@@ -31,9 +32,6 @@ class Amqp10Queues:
 
     Events also go to a topic for observers, because a queue gives each message to one consumer.
     """
-
-    name = "AMQP 1.0"
-    limit = 15 * MEBIBYTE
 
     def __init__(
         self,
@@ -55,6 +53,12 @@ class Amqp10Queues:
             observers=observers,
         )
 
+        self.name = self._link.name
+
+    @property
+    def limit(self) -> int:
+        return self._link.limit
+
     async def open(self) -> None:
         await self._link.open()
 
@@ -66,6 +70,8 @@ class Amqp10Queues:
         if queue.startswith(RESPONSES):
             # The event itself is safe: observers may miss it.
             topic = self._link.places.topic(f"{WATCHED}.{queue}")
+            if topic is None:
+                return
             with contextlib.suppress(TransportError):
                 await self._link.send(f"queue {queue}", Place(topic, topic), [message], is_topic=True)
 
@@ -97,9 +103,9 @@ class Amqp10Queues:
                 came.set_result(received)
 
         try:
-            receiver = await line.receiver(place.existing, on_message)
+            receiver = await self._link.receiver(line, place, on_message, is_made=False)
         except AmqpRefused as refused:
-            if refused.condition == NOT_FOUND:
+            if refused.condition in (NOT_FOUND, LOCKED):
                 return False
             raise
         receiver.allow(1)

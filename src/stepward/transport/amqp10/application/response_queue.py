@@ -6,9 +6,13 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
+from stepward.errors import QueueRefused
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.engine.connection import AmqpConnection
+from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink
+from stepward.transport.amqp10.service_bus.locks import Locks
+from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog
@@ -32,6 +36,7 @@ class AmqpReading:
         self._ledger: ResponseLog[Received] = ResponseLog()
         self._line: AmqpConnection | None = None
         self._receiver: ReceivingLink | None = None
+        self._locks: Locks | None = None
         self._stirred = asyncio.Event()
         self._reading = asyncio.Lock()
 
@@ -70,18 +75,37 @@ class AmqpReading:
             if line is self._line and self._receiver is not None and self._receiver.why is None:
                 return
             self._leave()
-            if self._watches:
-                topic = self._link.places.topic(f"{WATCHED}.{self._queue}")
-                receiver = await line.receiver(topic, self._received, is_topic=True, is_settled=True)
-            else:
-                place = self._link.places.application(self._queue)
-                receiver = await self._link.receiver(line, place, self._received)
+            try:
+                receiver = await self._opened(line)
+            except AmqpRefused as refused:
+                if refused.condition != LOCKED:
+                    raise
+                return  # Another reader has the session, and this one waits for its end.
             receiver.on_end = self._stirred.set
             self._line, self._receiver = line, receiver
             receiver.allow(MOST_HELD)
 
+    async def _opened(self, line: AmqpConnection) -> ReceivingLink:
+        if self._watches:
+            topic = self._link.places.topic(f"{WATCHED}.{self._queue}")
+            if topic is None:
+                raise QueueRefused(
+                    f"queue {self._queue}: expected a broker that copies events for observers, found "
+                    f"{self._link.places.name}; read the events of the task from the store",
+                    reason="it copies no events",
+                )
+            return await line.receiver(topic, self._received, is_topic=True, is_settled=True)
+        place = self._link.places.application(self._queue)
+        receiver = await self._link.receiver(line, place, self._received)
+        if self._link.places.holds_locks:
+            self._locks = Locks(line, self._queue, place, self._link.clock)
+            self._locks.keep(receiver, 0.0)
+        return receiver
+
     def _leave(self) -> None:
         receiver, self._receiver = self._receiver, None
+        if self._locks is not None:
+            self._locks.close()
         if receiver is not None and receiver.why is None:
             for received in tuple(receiver.unsettled):
                 received.release()

@@ -16,6 +16,7 @@ from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink
 from stepward.transport.amqp10.engine.messages import EXPIRES, TRIES, Sent
+from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
@@ -45,6 +46,7 @@ class AmqpTaking:
         self._in_flight: InFlight[Received] = InFlight()
         self._line: AmqpConnection | None = None
         self._receiver: ReceivingLink | None = None
+        self._locks: Locks | None = None
         self._is_careful = True
         """Whether the last message had returned, or none came yet."""
         self._lease = 0.0
@@ -78,9 +80,12 @@ class AmqpTaking:
             received.accept()
 
     async def extend(self, tokens: Sequence[int], lease: float) -> None:
-        """The lease is this process's own, so only the connection must stand."""
-        self._in_flight.extend(tokens, self._now() + lease)
+        """The lease is this process's own, so only the connection must stand, and the broker's locks if it has any."""
+        handles = self._in_flight.extend(tokens, self._now() + lease)
         await self._link.line()
+        if self._locks is not None:
+            with self._link.reaching(f"queue {self._queue}"):
+                await self._locks.renew(handles)
 
     async def close(self) -> None:
         """Everything held returns."""
@@ -109,6 +114,8 @@ class AmqpTaking:
                 receiver = await self._link.receiver(line, place, self._received)
                 receiver.on_end = self._stirred.set
                 self._line, self._receiver = line, receiver
+                if self._link.places.holds_locks:
+                    self._locks = Locks(line, self._queue, place, self._link.clock)
             receiver.allow(window - receiver.credit)
 
     def _received(self, received: Received) -> None:

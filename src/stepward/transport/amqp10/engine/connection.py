@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -34,7 +34,10 @@ class AmqpConnection:
         self._unanswered = 0
         self._connection = Connection()
         self._driver = Driver(self._connection, login, on_event=self._happened, on_end=self._ended)
+        self.authorize: Callable[[str], Awaitable[None]] | None = None
+        """Called with each address before a link to it is opened."""
         self.touch = self._driver.touch
+        self.flush = self._driver.flush
         self.abort = self._driver.abort
 
     @classmethod
@@ -64,10 +67,14 @@ class AmqpConnection:
         found = self._connection.remote_properties or {}
         return str(found.get(symbol("product"), self._connection.remote_container or ""))
 
-    async def sender(
-        self, address: str, *, properties: Mapping[str, Any] | None = None, is_topic: bool = False
-    ) -> SendingLink:
+    @property
+    def is_counted(self) -> bool:
+        """Whether the broker counts deliveries: RabbitMQ's plugin leaves the count out."""
+        return not self.product.startswith("RabbitMQ")
+
+    async def sender(self, address: str, *, is_topic: bool = False) -> SendingLink:
         """A link that sends to that address. Raises AmqpFault."""
+        await self._authorized(address)
         link = self._session().sender(f"stepward-{next(self._names)}")
         link.source.address = link.target.address = address
         if is_topic:
@@ -75,7 +82,7 @@ class AmqpConnection:
         else:
             link.target.durability = Terminus.DELIVERIES
         ours = SendingLink(self, link)
-        await self._attach(link, ours, properties)
+        await self._attach(link, ours)
         return ours
 
     async def receiver(
@@ -83,18 +90,19 @@ class AmqpConnection:
         address: str,
         on_message: Callable[[Received], None],
         *,
+        target: str = "",
         filters: Mapping[str, Any] | None = None,
-        properties: Mapping[str, Any] | None = None,
         is_topic: bool = False,
         is_settled: bool = False,
     ) -> ReceivingLink:
         """A link that receives from that address once it gives credit. Raises AmqpFault.
 
         ``is_topic`` gets a copy of what is sent there from now on; ``is_settled`` lets the broker forget each message
-        as it sends it.
+        as it sends it; ``target`` is the address that answers are sent to.
         """
+        await self._authorized(address)
         link = self._session().receiver(f"stepward-{next(self._names)}")
-        link.source.address = link.target.address = address
+        link.source.address, link.target.address = address, target or address
         if is_topic:
             link.source.capabilities.put_object(symbol("topic"))
         else:
@@ -103,7 +111,7 @@ class AmqpConnection:
             link.source.filter.put_dict({symbol(name): value for name, value in filters.items()})
         link.snd_settle_mode = Link.SND_SETTLED if is_settled else Link.SND_UNSETTLED
         ours = ReceivingLink(self, link, on_message)
-        await self._attach(link, ours, properties)
+        await self._attach(link, ours)
         return ours
 
     async def close(self) -> None:
@@ -116,6 +124,10 @@ class AmqpConnection:
                     await self._over.wait()
         self.abort()
 
+    async def _authorized(self, address: str) -> None:
+        if self.authorize is not None:
+            await self.authorize(address)
+
     def _session(self) -> Any:
         if self.why is not None:
             raise AmqpFault(str(self.why))
@@ -124,9 +136,7 @@ class AmqpConnection:
         session.open()
         return session
 
-    async def _attach(self, link: Any, ours: AmqpEndpoint, properties: Mapping[str, Any] | None) -> None:
-        if properties is not None:
-            link.properties = {symbol(name): value for name, value in properties.items()}
+    async def _attach(self, link: Any, ours: AmqpEndpoint) -> None:
         link.ours = ours
         self._links.add(ours)
         link.open()

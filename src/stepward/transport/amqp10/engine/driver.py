@@ -59,6 +59,11 @@ class Driver(asyncio.Protocol):
             self._is_touched = True
             self._loop.call_soon(self._work)
 
+    def flush(self) -> None:
+        """Send what the engine has to send, now: it would send the begin of another link before the end of this one."""
+        if self.why is None:
+            self._flush()
+
     def abort(self) -> None:
         """End it at once."""
         if self._socket is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
+from cproton_ffi import ffi, lib
 from proton import Condition, Delivery, MessageException, Receiver, Sender, Session
 
 from stepward.transport.amqp10.engine.faults import AmqpFault, fault
-from stepward.transport.amqp10.engine.messages import Arrived, Sent, arrived
+from stepward.transport.amqp10.engine.messages import Arrived, Asked, Sent, arrived
 
 ENDED = "the link has ended"
 
@@ -19,8 +20,17 @@ ENDED = "the link has ended"
 class Touches(Protocol):
     """The connection of a link."""
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether the broker counts deliveries."""
+        ...
+
     def touch(self) -> None:
         """Send what the engine has to send, soon."""
+        ...
+
+    def flush(self) -> None:
+        """Send what the engine has to send, now."""
         ...
 
 
@@ -45,6 +55,11 @@ class AmqpEndpoint:
         return self._link.session
 
     @property
+    def properties(self) -> Mapping[Any, Any]:
+        """Properties that the peer attached."""
+        return self._link.remote_properties or {}
+
+    @property
     def largest(self) -> int:
         """Most bytes of a message; 0 for no limit."""
         return int(self._link.remote_max_message_size)
@@ -60,7 +75,7 @@ class AmqpEndpoint:
         self.end(AmqpFault(ENDED))
         self._link.close()
         self._link.session.close()
-        self._line.touch()
+        self._line.flush()
 
     def attached(self) -> None:
         """The peer has answered; an answer without a place announces the refusal that follows."""
@@ -95,7 +110,7 @@ class SendingLink(AmqpEndpoint):
         self._tags = itertools.count(1)
         self._unconfirmed: dict[str, asyncio.Future[None]] = {}
 
-    def put(self, message: Sent) -> asyncio.Future[None]:
+    def put(self, message: Sent | Asked) -> asyncio.Future[None]:
         """Send; the result comes with the broker's confirmation, or AmqpFault."""
         confirmed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.why is not None:
@@ -148,8 +163,9 @@ class Received:
 
     @property
     def tag(self) -> bytes:
-        """The lock's token at Azure Service Bus."""
-        return bytes(str(self._delivery.tag), "utf-8", "surrogateescape")
+        """The bytes of the delivery's tag, which Proton's own property reads as UTF-8."""
+        tag = lib.pn_delivery_tag(self._delivery._impl)
+        return bytes(ffi.unpack(tag.start, tag.size))
 
     def settle(self, state: int) -> None:
         """Say what became of it, unless its link has ended: then the broker gives it to another."""
@@ -245,7 +261,7 @@ class ReceivingLink(AmqpEndpoint):
         self._parts.clear()
         self._link.advance()
         try:
-            message = arrived(data)
+            message = arrived(data, is_counted=self._line.is_counted)
         except MessageException:
             message = Arrived(data, "", None, 0, {}, {})
         received = Received(self, delivery, message)

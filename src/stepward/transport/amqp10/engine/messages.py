@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from proton import Message, symbol
 
-LOCKED_UNTIL = symbol("x-opt-locked-until-utc")
+LOCKED_UNTIL = symbol("x-opt-locked-until")
 """An annotation of Azure Service Bus: the end of the lock, in milliseconds since 1970."""
 TRIES = "stepward-tries"
 """A property: how often the message was taken before it was put here again."""
@@ -29,7 +29,6 @@ class Sent(Struct, frozen=True, gc=False):
     ttl: float | None = None
     group: str | None = None
     properties: Mapping[str, Any] | None = None
-    reply_to: str | None = None
 
     def encoded(self) -> bytes:
         """The message's bytes on the wire, to be kept by the broker over a restart."""
@@ -42,10 +41,25 @@ class Sent(Struct, frozen=True, gc=False):
             message.ttl = max(self.ttl, 0.001)
         if self.group is not None:
             message.group_id = self.group
-        if self.reply_to is not None:
-            message.reply_to = self.reply_to
         if self.properties:
             message.properties = dict(self.properties)
+        return bytes(message.encode())
+
+
+class Asked(Struct, frozen=True, gc=False):
+    """A request to a node of the broker, whose body is a value of AMQP's own types."""
+
+    value: Any
+    ident: str
+    reply_to: str
+    properties: Mapping[str, Any]
+
+    def encoded(self) -> bytes:
+        """The request's bytes on the wire."""
+        message = Message(body=self.value)
+        message.id = self.ident
+        message.reply_to = self.reply_to
+        message.properties = dict(self.properties)
         return bytes(message.encode())
 
 
@@ -59,6 +73,10 @@ class Arrived(Struct, frozen=True, gc=False):
     """How often the broker delivered it before, as far as it counts; at least 1 for one that returned."""
     properties: Mapping[str, Any]
     annotations: Mapping[Any, Any]
+    value: Any = None
+    """A body that is no bytes."""
+    correlates: str = ""
+    """The id of the request that it answers."""
 
     @property
     def locked_until(self) -> float | None:
@@ -83,20 +101,33 @@ class Arrived(Struct, frozen=True, gc=False):
         return isinstance(found, float) and found <= now
 
 
-def arrived(data: bytes) -> Arrived:
-    """A message's bytes on the wire, read; raises ``proton.MessageException`` for what is no message."""
+def arrived(data: bytes, *, is_counted: bool) -> Arrived:
+    """The message in these bytes of the wire; raises ``proton.MessageException`` for other bytes.
+
+    ``is_counted`` if the broker counts deliveries; if not, a delivery after the first counts as the second.
+    """
     message = Message()
     message.decode(data)
     body = message.body
     if isinstance(body, memoryview | bytearray):
         body = bytes(body)
-    elif isinstance(body, str):
-        body = body.encode()
+    before = message.delivery_count if is_counted or message.first_acquirer else max(message.delivery_count, 1)
     return Arrived(
-        body if isinstance(body, bytes) else repr(body).encode(),
+        body if isinstance(body, bytes) else str(body).encode(),
         str(message.id) if message.id is not None else "",
         message.group_id,
-        max(message.delivery_count, 0 if message.first_acquirer else 1),
-        message.properties or {},
-        message.annotations or {},
+        before,
+        _kept(message.properties or {}),
+        _kept(message.annotations or {}),
+        None if isinstance(body, bytes) else _kept(body),
+        str(message.correlation_id or ""),
     )
+
+
+def _kept(value: Any) -> Any:
+    """A value whose bytes outlive the message: Proton gives views of memory that the message owns."""
+    if isinstance(value, memoryview):
+        return bytes(value)
+    if isinstance(value, dict):
+        return {name: _kept(each) for name, each in value.items()}
+    return [_kept(each) for each in value] if isinstance(value, list) else value

@@ -11,6 +11,7 @@ from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import Sent
 from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.wire.wire_events import BATCH
 
 MOST_ADOPTED = 1_000
@@ -46,7 +47,7 @@ class AmqpEndedQueues:
             try:
                 found = await self._all(place)
             except AmqpRefused as refused:
-                if refused.condition == NOT_FOUND:
+                if refused.condition in (NOT_FOUND, LOCKED):
                     return
                 raise
         to = self._link.places.requests(heir)
@@ -69,7 +70,7 @@ class AmqpEndedQueues:
             came.set()
 
         line = await self._link.line()
-        receiver = await line.receiver(place.existing, on_message)
+        receiver = await self._link.receiver(line, place, on_message, is_made=False)
         receiver.allow(MOST_ADOPTED)
         with contextlib.suppress(TimeoutError):
             while len(found) < MOST_ADOPTED:

@@ -6,13 +6,18 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 
-from stepward.errors import TransportError
+from stepward.errors import QueueRefused, TransportError
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.engine.connection import AmqpConnection
+from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink
+from stepward.transport.amqp10.service_bus.locks import Locks
+from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.broker.consumer import Consumer
 
 LOOK_SECONDS = 5.0
+LOCKED_SECONDS = 0.5
+"""Seconds before another try to take a session that another process has."""
 LOOKS_PER_LEASE = 4
 MOST_CREDIT = 10_000
 
@@ -33,6 +38,8 @@ class AmqpSource:
         self._now = now
         self._line: AmqpConnection | None = None
         self._receiver: ReceivingLink | None = None
+        self._locks: Locks | None = None
+        self._refused: QueueRefused | None = None
         self._lease = 0.0
         self._asking = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
@@ -41,8 +48,16 @@ class AmqpSource:
         async with self._asking:
             line = await self._link.line()
             self._lease = max(lease, self._lease)
+            if self._refused is not None:
+                refused, self._refused = self._refused, None
+                raise refused
             with self._link.reaching(f"queue {self._queue}"):
-                receiver = await self._ready(line)
+                try:
+                    receiver = await self._ready(line)
+                except AmqpRefused as refused:
+                    if refused.condition != LOCKED:
+                        raise
+                    return LOCKED_SECONDS
                 receiver.allow(min(limit, MOST_CREDIT) - receiver.credit)
         if self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look())
@@ -60,8 +75,11 @@ class AmqpSource:
             handle.accept()
 
     async def extend(self, handles: Sequence[Received], lease: float) -> None:
-        """The lease is the intake's own, so only the connection must stand."""
+        """The lease is the intake's own, so only the connection must stand, and the broker's locks if it has any."""
         await self._link.line()
+        if self._locks is not None:
+            with self._link.reaching(f"queue {self._queue}"):
+                await self._locks.renew(handles)
 
     async def refuse(self, handles: Sequence[Received]) -> None:
         for handle in handles:
@@ -74,6 +92,8 @@ class AmqpSource:
             self._looking = None
         async with self._asking:
             receiver, self._receiver = self._receiver, None
+            if self._locks is not None:
+                self._locks.close()
             if receiver is not None and receiver.why is None:
                 for received in tuple(receiver.unsettled):
                     received.release()
@@ -86,10 +106,21 @@ class AmqpSource:
             receiver = await self._link.receiver(line, place, self._received)
             receiver.on_end = self._intake.stir
             self._line, self._receiver = line, receiver
+            if self._link.places.holds_locks:
+                self._locks = Locks(line, self._queue, place, self._link.clock)
+                self._locks.keep(receiver, self._lease)
         return receiver
 
     def _received(self, received: Received) -> None:
         message = received.message
+        if self._locks is not None:
+            try:
+                self._locks.check(received, self._lease)
+            except QueueRefused as refused:
+                self._refused = refused
+                received.release()
+                self._intake.stir()
+                return
         ident = message.ident or f"{id(received.link)}/{id(received)}"
         self._intake.arrived(ident, received, message.body, self._now() + self._lease, again=message.is_returned)
 
