@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from benchmarks.comparison.results import Results, Spread
 
 NONE = "–"
+TIMES = "Stepward is … times as fast"
 SWEEP_TITLES = {
     "stored": "CPU of a step (µs, server included) beside ended tasks in the store",
     "flight": "steps/s with all tasks submitted at once",
@@ -23,7 +24,7 @@ def comparison_table(results: Results) -> str:
     header = (
         "",
         "steps/s, 128 in flight",
-        "Stepward is … times as fast",
+        TIMES,
         "ten steps alone, ms",
         "queued tasks/s",
         "all done after `kill -9`, s",
@@ -40,7 +41,7 @@ def short_table(results: Results) -> str:
     header = (
         "",
         "steps/s, 128 in flight",
-        "Stepward's as many times",
+        TIMES,
         "ten steps alone, ms",
         "all done after `kill -9`, s",
     )

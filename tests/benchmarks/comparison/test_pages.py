@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from benchmarks.catalogue import STORES
 from benchmarks.comparison import pages, tables
 from benchmarks.comparison.products import LEFT_OUT, PEERS_PYTHON, PRODUCTS
 from benchmarks.comparison.results import RESULTS, Results, digest, read
 from benchmarks.comparison.sweeps import SWEEPS
+from benchmarks.peers.contract import WORKS
 
 ROOT = Path(__file__).parents[3]
 PERFORMANCE = (ROOT / "docs/performance.md").read_text("utf-8")
@@ -75,6 +78,15 @@ def test_the_last_run_is_of_the_catalogues_products_as_it_describes_them() -> No
 
 def test_the_page_says_why_a_product_was_left_out() -> None:
     assert [reason for reason in LEFT_OUT.values() if reason not in " ".join(PERFORMANCE.split())] == []
+
+
+def test_the_readme_of_the_benchmarks_lists_the_measures_the_sweeps_and_the_orders() -> None:
+    readme = (ROOT / "benchmarks/README.md").read_text("utf-8")
+    measures = readme.partition("| measure | says |\n| --- | --- |\n")[2].partition("\n\n")[0]
+    listed = {line.split(" | ")[0].removeprefix("| ") for line in measures.splitlines()}
+    assert listed == {name for store in STORES.values() for name in store.measures}
+    assert [name for name in SWEEPS if f"`{name}`" not in readme] == []
+    assert set(re.findall(r"^\| `\{\"work\": \"(\w+)\"", readme, re.MULTILINE)) == WORKS.keys()
 
 
 def test_every_sweep_has_a_title() -> None:
