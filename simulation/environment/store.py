@@ -27,7 +27,7 @@ READS = frozenset(
         *("task", "tasks", "steps", "ended", "workflow", "workflows", "instances", "standings", "alerts", "audits"),
     }
 )
-HASTY = frozenset({"decide", "free", "expire_task", "commit"})
+HASTY = frozenset({"decide", "free", "expire_tasks", "commit"})
 """What acts on something read before, or works on meanwhile: before it is done a lot should happen."""
 ACTING = frozenset({"commit", "claim"})
 DELAYS = (0.001, 0.01, 0.1, 0.5, 2.0)

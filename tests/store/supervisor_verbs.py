@@ -8,7 +8,12 @@ from stepward.model.overlap import Overlap
 from stepward.model.records import Alert, Audit, InboxKind
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState
-from stepward.store.contract import Decision, Post, Store
+from stepward.store.contract import (
+    Decision,
+    Post,
+    Store,
+    TaskExpiry,
+)
 from tests.store.differential import Act, Stream
 from tests.store.drawn_tasks import BODIES, drawn_task, fresh
 
@@ -60,13 +65,14 @@ async def decide(stream: Stream) -> Act:
     return lambda store, number: store.supervisor.decide(stream.term, decisions)
 
 
-async def expire_task(stream: Stream) -> Act | None:
+async def expire_tasks(stream: Stream) -> Act | None:
     found = stream.pick(await stream.stores[0].supervisor.expired_tasks(9))
     if found is None:
         return None
     post = Post(task=found.task, kind=stream.chance.choice((InboxKind.FAIL, InboxKind.CANCEL)), body=BODIES[2])
     audit = Audit(actor="supervisor", act="late", task=found.task)
-    return lambda store, number: store.supervisor.expire_task(stream.term, found.task, post, audit)
+    expiry = TaskExpiry(task=found.task, task_id=found.task_id, post=post, audit=audit)
+    return lambda store, number: store.supervisor.expire_tasks(stream.term, [expiry])
 
 
 async def unserved(stream: Stream) -> Act:
@@ -173,7 +179,7 @@ SUPERVISION = (
     fence,
     free,
     decide,
-    expire_task,
+    expire_tasks,
     unserved,
     purge,
     prune,

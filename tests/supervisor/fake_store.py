@@ -29,6 +29,7 @@ from stepward.store.contract import (
     SignalSeen,
     Standby,
     StreamRow,
+    TaskExpiry,
     UpdateRow,
     WrittenRow,
 )
@@ -153,13 +154,14 @@ class FakeStore(FakeWebhooks):
         self._call("expired_tasks")
         return self.tasks[:limit]
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        self._call("expire_task")
+    async def expire_tasks(self, term: int, expiries: Sequence[TaskExpiry]) -> list[TaskExpiry]:
+        self._call("expire_tasks")
         if term != self.valid_term:
-            return False
-        self.tasks = [row for row in self.tasks if row.task != task]
-        self.expiries.append((post, audit))
-        return True
+            return []
+        expired = {each.task for each in expiries}
+        self.tasks = [row for row in self.tasks if row.task not in expired]
+        self.expiries += [(each.post, each.audit) for each in expiries]
+        return list(expiries)
 
     async def due_schedules(self, limit: int) -> list[Schedule]:
         self._call("due_schedules")

@@ -16,6 +16,8 @@ from stepward.model.states import StepState, TaskState
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
+from stepward.supervisor.alert_delivery import AT_ONCE
+from stepward.supervisor.supervisor import BATCH, BATCHES
 from tests.supervisor.conftest import Bench, FakeSink, beside, supervisor_on
 from tests.supervisor.fake_store import FakeStore, instance, step, task
 
@@ -53,7 +55,7 @@ async def test_a_pass_does_what_is_due_in_order(bench: Bench) -> None:
     store.unserved_kinds = 1
     report = await bench.supervisor(FakeSink("log")).once()
     assert store.calls[:12] == [
-        "lead", "due", "fence", "free", "expired_steps", "decide", "expired_tasks", "expire_task", "unserved",
+        "lead", "due", "fence", "free", "expired_steps", "decide", "expired_tasks", "expire_tasks", "unserved",
         "undelivered_alerts", "alert_silences", "alert_receipts",
     ]  # fmt: skip
     assert (report.led, report.fenced, report.freed, report.judged, report.expired_tasks) == (
@@ -97,11 +99,11 @@ async def test_the_lease_of_the_leader_outlives_the_pause_between_passes(bench: 
 
 
 @pytest.mark.parametrize(("steps", "decided"), [(999, 999), (1000, 1000), (2500, 2500), (10_001, 10_000)])
-async def test_a_pass_judges_at_most_ten_batches_of_a_thousand(bench: Bench, steps: int, decided: int) -> None:
+async def test_a_pass_judges_at_most_forty_batches(bench: Bench, steps: int, decided: int) -> None:
     bench.store.steps = [step(number) for number in range(steps)]
     await bench.supervisor().turn()
     assert len(bench.store.decisions) == decided
-    assert bench.store.calls.count("decide") <= 10
+    assert bench.store.calls.count("decide") <= 40
 
 
 async def test_once_goes_on_until_nothing_is_due(bench: Bench) -> None:
@@ -243,3 +245,26 @@ async def test_a_store_outage_during_a_delivery_is_reported_and_retried(bench: B
 def test_the_double_has_the_shape_of_the_store() -> None:
     store: SupervisorStore = FakeStore()
     assert store.now() == 1000.0
+
+
+@pytest.mark.parametrize(("count", "pause"), [(BATCH * BATCHES, 0.0), (BATCH * BATCHES - 1, 1.0)])
+async def test_a_pass_that_leaves_steps_or_tasks_is_followed_by_the_next_at_once(
+    bench: Bench, count: int, pause: float
+) -> None:
+    bench.store.steps = [step(number) for number in range(count)]
+    assert await bench.supervisor().turn() == pause
+    bench.store.tasks = [task(number) for number in range(count)]
+    assert await bench.supervisor().turn() == pause
+    assert len(bench.store.expiries) == count
+    assert bench.store.calls.count("expire_tasks") == BATCHES
+
+
+async def test_alerts_are_delivered_one_batch_right_after_the_other(bench: Bench) -> None:
+    sink = FakeSink("log")
+    for _ in range(5 * AT_ONCE):
+        bench.store.told("unserved")
+    supervisor = bench.supervisor(sink)
+    assert await supervisor.turn() == 1.0
+    await beside()
+    assert sink.took == [*range(1, 5 * AT_ONCE + 1)]
+    assert bench.store.calls.count("due") == 1

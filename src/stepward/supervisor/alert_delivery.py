@@ -22,6 +22,8 @@ from stepward.policies import Backoff
 from stepward.store.contract import SupervisorStore
 
 AT_ONCE = 100
+RUNS = 100
+"""Most runs one right after the other; after them the next pass of the Supervisor begins again."""
 BACKOFF = Backoff("1s", factor=2.0, maximum="5m")
 GIVE_UP_SECONDS = 7 * 86_400.0
 """How long a sink is offered the same news; after that it gets no more of that alert."""
@@ -61,6 +63,13 @@ class AlertDelivery:
         self._report(alerts, progress)
         refused = tried & {each.number for each in changed.values() if each.error is not None}
         return sum(each.next_try is None for each in progress), len(refused)
+
+    async def run_on(self) -> None:
+        """Offer alerts as long as some are delivered, a bounded number of times."""
+        for _ in range(RUNS):
+            delivered, _ = await self.run()
+            if not delivered:
+                break
 
     async def _due_and_silent(self, alerts: Sequence[Alert]) -> tuple[list[Alert], list[AlertProgress]]:
         """The alerts that sinks get now, and until when the others wait."""

@@ -9,15 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from msgspec import Struct
-
 from stepward.errors import InvalidPayload
 from stepward.model.failures import EXPIRED, history, read, recorded
 from stepward.model.records import Audit, InboxKind
 from stepward.model.states import TASK_ENDS, StepKind, StepState, TaskState
 from stepward.payload import encode
 from stepward.policies import LastRung, LongWait, Supervision
-from stepward.store.contract import Decision, ExpiredStep, ExpiredTask, Post
+from stepward.store.contract import Decision, ExpiredStep, ExpiredTask, Post, TaskExpiry
 
 Rung = LastRung | float
 """A last rung, or the seconds to wait before the next attempt."""
@@ -29,14 +27,6 @@ POSTS: dict[LastRung, InboxKind] = {
     "raise": InboxKind.STEP,
 }
 LONGEST_MESSAGE = 1000
-
-
-class TaskVerdict(Struct, frozen=True, kw_only=True):
-    """The decision on a task past its own deadline: the inbox row, the audit entry, and the new deadline."""
-
-    post: Post
-    audit: Audit
-    deadline: float | None = None
 
 
 def judge(step: ExpiredStep, now: float, *, actor: str = "supervisor") -> Decision:
@@ -51,7 +41,7 @@ def judge(step: ExpiredStep, now: float, *, actor: str = "supervisor") -> Decisi
     return _fail(step, now, actor, POSTS[rung], ACTS[rung])
 
 
-def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> TaskVerdict | None:
+def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> TaskExpiry | None:
     """The decision on the task; None while it is undoing or after it ended, when deadlines have no effect."""
     if task.state is TaskState.UNDOING or task.state in TASK_ENDS:
         return None
@@ -61,7 +51,9 @@ def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> T
     undo = policy.last == "undo"
     error = encode(_task_error(task), "error of an expired task")
     kind = InboxKind.UNDO if undo else InboxKind.FAIL
-    return TaskVerdict(
+    return TaskExpiry(
+        task=task.task,
+        task_id=task.task_id,
         post=Post(task=task.task, kind=kind, body=error, sender=actor),
         audit=Audit(
             at=now,
@@ -75,11 +67,13 @@ def judge_task(task: ExpiredTask, now: float, *, actor: str = "supervisor") -> T
     )
 
 
-def _again(task: ExpiredTask, now: float, actor: str) -> TaskVerdict:
+def _again(task: ExpiredTask, now: float, actor: str) -> TaskExpiry:
     """The pattern's rule: one failure more, a new deadline, and pending, for any Scheduler to claim (R28)."""
     deadline = now + task.allowed
     details = {"failure_count": task.failure_count + 1, "deadline": deadline}
-    return TaskVerdict(
+    return TaskExpiry(
+        task=task.task,
+        task_id=task.task_id,
         post=Post(task=task.task, kind=InboxKind.STEP, sender=actor),
         audit=Audit(
             at=now,

@@ -7,8 +7,9 @@ loses leadership in the middle of a pass changes nothing more. It needs no workf
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, StoreUnavailable
@@ -16,7 +17,7 @@ from stepward.events import AlertSink, EventReceiver, Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.policies import grown
 from stepward.settings import Settings
-from stepward.store.contract import Decision, Due, ExpiredTask, SupervisorStore
+from stepward.store.contract import FREED_AT_ONCE, Decision, Due, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
@@ -24,13 +25,14 @@ from stepward.supervisor.beside import Beside
 from stepward.supervisor.checks import checks_of
 from stepward.supervisor.deletions.deletions import Cleaning
 from stepward.supervisor.due_schedules import DueSchedules
-from stepward.supervisor.judge import TaskVerdict, judge, judge_task
+from stepward.supervisor.judge import judge, judge_task
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
 from stepward.supervisor.webhooks.webhook_delivery import WebhookDelivery
 
-BATCH = 1000
-BATCHES = 10
+BATCH = 250
+BATCHES = 40
+"""Batches of a pass; while more is left, the next pass begins at once."""
 PASSES = 10_000
 UNSERVED_AFTER = 30.0
 HEARD_WITHIN = 0.5
@@ -65,7 +67,7 @@ class Supervisor:
         self._schedules = DueSchedules(store, observers, environment.new_uid, allowed=settings.warn_schedule_late)
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
-        self._alerts = Beside(self._delivery.run, observers, self._actor)
+        self._alerts = Beside(self._delivery.run_on, observers, self._actor)
         self._webhook_delivery = WebhookDelivery(store, webhooks, observers, environment)
         self._webhooks = Beside(self._webhook_delivery.run_on, observers, self._actor)
         self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules)
@@ -196,23 +198,29 @@ class Supervisor:
 
     async def _go_on_forgiving(self, term: int) -> PassReport:
         """Give grace in a few batches; the next pass begins at once, and nothing is judged before all have it."""
-        forgiven = 0
-        for _ in range(BATCHES):
-            count = await self._store.go_on_forgiving(term)
-            forgiven += count
-            if not count:
-                break
+        forgiven = await self._in_batches(partial(self._store.go_on_forgiving, term), 1)
         self._hurries = forgiven > 0
         self._observers.emit("supervisor.forgiving", term=term, tasks=forgiven)
         self._expect_next()
         return PassReport(led=True, forgave=True)
 
+    async def _in_batches(self, work: Callable[[], Awaitable[int]], full: int) -> int:
+        """Do work until it does less than ``full``; after some batches the next pass goes on, at once."""
+        total = 0
+        for _ in range(BATCHES):
+            count = await work()
+            total += count
+            if count < full:
+                return total
+        self._hurries = True
+        return total
+
     async def _supervise(self, term: int, due: Due, *, in_background: bool) -> PassReport:
         fenced = await self._fence(term) if due.dead_instances else 0
         freed = await self._free(term) if due.dead_instances or due.free_tasks else 0
-        judged = await self._judge_steps(term) if due.steps else 0
+        judged = await self._in_batches(partial(self._judge_steps, term), BATCH) if due.steps else 0
         released = await self._store.release_slots(term) if due.slots else 0
-        expired = await self._judge_tasks(term) if due.tasks else 0
+        expired = await self._in_batches(partial(self._judge_tasks, term), BATCH) if due.tasks else 0
         fired = await self._schedules.fire(term) if due.schedules else 0
         batched = await self._batches.run(term, due.batches)
         unserved = await self._store.unserved(term, UNSERVED_AFTER) if due.unserved else 0
@@ -239,23 +247,15 @@ class Supervisor:
         return len(dead)
 
     async def _free(self, term: int) -> int:
-        freed = await self._store.free(term, self._settings.recovery_limit)
+        freed = await self._in_batches(partial(self._store.free, term, self._settings.recovery_limit), FREED_AT_ONCE)
         if freed:
             self._observers.emit("tasks.freed", count=freed)
         return freed
 
     async def _judge_steps(self, term: int) -> int:
-        total = 0
-        for _ in range(BATCHES):
-            steps = await self._store.expired_steps(BATCH)
-            if not steps:
-                break
-            now = self._store.now()
-            applied = await self._decide(term, [judge(step, now, actor=self._actor) for step in steps])
-            total += applied
-            if applied == 0 or len(steps) < BATCH:
-                break
-        return total
+        now = self._store.now
+        steps = await self._store.expired_steps(BATCH)
+        return await self._decide(term, [judge(step, now(), actor=self._actor) for step in steps]) if steps else 0
 
     async def _decide(self, term: int, decisions: list[Decision]) -> int:
         self._failpoint("supervisor.decide.before")
@@ -266,16 +266,13 @@ class Supervisor:
         return applied
 
     async def _judge_tasks(self, term: int) -> int:
-        expired = 0
-        for task in await self._store.expired_tasks(BATCH):
-            verdict = judge_task(task, self._store.now(), actor=self._actor)
-            if verdict and await self._expire(term, task, verdict):
-                expired += 1
-                self._observers.emit("task.expired", task=task.task_id, act=verdict.audit.act)
-        return expired
-
-    async def _expire(self, term: int, task: ExpiredTask, verdict: TaskVerdict) -> bool:
-        return await self._store.expire_task(term, task.task, verdict.post, verdict.audit, verdict.deadline)
+        tasks = await self._store.expired_tasks(BATCH)
+        now = self._store.now()
+        verdicts = [verdict for task in tasks if (verdict := judge_task(task, now, actor=self._actor)) is not None]
+        expired = await self._store.expire_tasks(term, verdicts) if verdicts else []
+        for verdict in expired:
+            self._observers.emit("task.expired", task=verdict.task_id, act=verdict.audit.act)
+        return len(expired)
 
     async def _alert(self, due: Due, unserved: int, *, in_background: bool) -> tuple[int, int]:
         if not due.alerts and not unserved:

@@ -4,9 +4,17 @@ from typing import Any
 
 import pytest
 
-from stepward.model.records import Alert, InboxKind, Instance, Role, Task, WorkflowRecord
+from stepward.model.records import Alert, Audit, InboxKind, Instance, Role, Task, WorkflowRecord
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Change, Decision, Due, Post, Purged, Store
+from stepward.store.contract import (
+    Change,
+    Decision,
+    Due,
+    Post,
+    Purged,
+    Store,
+    TaskExpiry,
+)
 from tests.store.conformance.world import (
     FAILED,
     SERVED,
@@ -87,7 +95,7 @@ async def test_a_term_that_is_over_changes_nothing(world: World, store: Store) -
     post = Post(task=dead.uid, kind=InboxKind.FAIL)
     assert await store.supervisor.fence(1) == []
     assert await store.supervisor.decide(1, [decision(task)]) == 0
-    assert not await store.supervisor.expire_task(1, dead.uid, post, audit())
+    assert not await store.supervisor.expire_tasks(1, [expiry(post, audit())])
     assert await store.supervisor.unserved(1, 0) == 0
     assert await store.supervisor.purge(1, []) == Purged(tasks=0, more=False)
     assert not await store.supervisor.raise_alert(1, Alert(kind="archive", message="full"))
@@ -219,16 +227,20 @@ async def test_a_failed_step_comes_with_what_follows(world: World, store: Store,
     assert {row.kind for row in await store.scheduler.read_inbox("s1", 0)} == {InboxKind.STEP, InboxKind.FAIL}
 
 
+def expiry(post: Post, told: Audit, deadline: float | None = None) -> TaskExpiry:
+    return TaskExpiry(task=post.task, task_id=post.task, post=post, audit=told, deadline=deadline)
+
+
 async def test_a_passed_deadline_is_reported_once(world: World, store: Store, term: int) -> None:
     task = await claimed(world, store, deadline=store.now() + 5)
     post = Post(task=task.uid, kind=InboxKind.FAIL, body=FAILED)
-    assert not await store.supervisor.expire_task(term, task.uid, post, audit(task))
+    assert not await store.supervisor.expire_tasks(term, [expiry(post, audit(task))])
     world.clock.advance(5)
     assert (await store.supervisor.due()).tasks == 1
     (found,) = await store.supervisor.expired_tasks(9)
     assert (found.task, found.task_id, found.state) == (task.uid, task.id, TaskState.PROCESSING)
-    assert await store.supervisor.expire_task(term, task.uid, post, audit(task))
-    assert not await store.supervisor.expire_task(term, task.uid, post, audit(task))
+    assert await store.supervisor.expire_tasks(term, [expiry(post, audit(task))])
+    assert not await store.supervisor.expire_tasks(term, [expiry(post, audit(task))])
     assert (await store.supervisor.expired_tasks(9), (await store.supervisor.due()).tasks) == ([], 0)
     assert [row.kind for row in await store.scheduler.read_inbox("s1", 0)] == [InboxKind.FAIL]
     assert len(await store.operators.audits(task.id, 9)) == 1
@@ -361,6 +373,18 @@ async def test_sleeping_tasks_that_are_not_woken_are_unserved_too(world: World, 
     assert await store.supervisor.unserved(term, 30) == 1
 
 
+async def test_of_deadlines_that_are_reported_together_those_that_have_not_passed_stay(
+    world: World, store: Store, term: int
+) -> None:
+    tasks = [await claimed(world, store, deadline=store.now() + seconds) for seconds in (5, 50, 5)]
+    world.clock.advance(5)
+    expiries = [expiry(Post(task=task.uid, kind=InboxKind.FAIL, body=FAILED), audit(task)) for task in tasks]
+    expired = await store.supervisor.expire_tasks(term, expiries)
+    assert [each.task for each in expired] == [tasks[0].uid, tasks[2].uid]
+    assert {row.task for row in await store.scheduler.read_inbox("s1", 0)} == {tasks[0].uid, tasks[2].uid}
+    assert (await read(store, tasks[1])).deadline is not None
+
+
 async def test_a_task_that_gets_a_new_deadline_has_a_failure_more(world: World, store: Store, term: int) -> None:
     task = await claimed(world, store, deadline=store.now() + 5)
     post = Post(task=task.uid, kind=InboxKind.STEP)
@@ -368,8 +392,8 @@ async def test_a_task_that_gets_a_new_deadline_has_a_failure_more(world: World, 
     (found,) = await store.supervisor.expired_tasks(9)
     assert found.failure_count == 0
     assert found.allowed == pytest.approx(5, abs=0.1)
-    assert await store.supervisor.expire_task(term, task.uid, post, audit(task), store.now() + 5)
-    assert not await store.supervisor.expire_task(term, task.uid, post, audit(task), store.now() + 5)
+    assert await store.supervisor.expire_tasks(term, [expiry(post, audit(task), store.now() + 5)])
+    assert not await store.supervisor.expire_tasks(term, [expiry(post, audit(task), store.now() + 5)])
     row = await read(store, task)
     assert (row.failure_count, row.deadline) == (1, store.now() + 5)
     assert [row.kind for row in await store.scheduler.read_inbox("s1", 0)] == [InboxKind.STEP]

@@ -8,7 +8,14 @@ from stepward.errors import IllegalTransition, InstanceFenced
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import History, InboxKind, Step, Task
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract import Change, Committed, Decision, Directive, Post
+from stepward.store.contract import (
+    Change,
+    Committed,
+    Decision,
+    Directive,
+    Post,
+    TaskExpiry,
+)
 from tests.store.conformance.world import (
     DONE,
     FAILED,
@@ -265,7 +272,8 @@ class Deadline(Owned):
 
     async def right(self) -> bool:
         post = Post(task=self.late.uid, kind=InboxKind.FAIL, body=FAILED)
-        return await self.stage.right.supervisor.expire_task(self.stage.term, self.late.uid, post, audit(self.late))
+        expiry = TaskExpiry(task=self.late.uid, task_id=self.late.id, post=post, audit=audit(self.late))
+        return await self.stage.right.supervisor.expire_tasks(self.stage.term, [expiry]) != []
 
     async def check(self, left: Any, right: Any) -> None:
         task = await read(self.stage.beside, self.late)

@@ -6,7 +6,10 @@ from itertools import pairwise
 import pytest
 
 from stepward.model.records import Alert, Audit, InboxKind, Task
-from stepward.store.contract import Post
+from stepward.store.contract import (
+    Post,
+    TaskExpiry,
+)
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine import notifier
 from stepward.store.postgres.engine.clock import StoreClock
@@ -228,9 +231,8 @@ async def test_a_pass_that_stood_still_while_the_clock_was_set_judges_no_more(
     await database.rows(f"update stepward_shop.instance set expires_at = {begun + 10} returning id")
     assert await store.supervisor.fence(term) == []
     expiry = Post(task="a", kind=InboxKind.FAIL)
-    assert not await store.supervisor.expire_task(
-        term, "a", expiry, Audit(actor="supervisor/s2", act="expire", task="a")
-    )
+    told = Audit(actor="supervisor/s2", act="expire", task="a")
+    assert not await store.supervisor.expire_tasks(term, [TaskExpiry(task="a", task_id="a", post=expiry, audit=told)])
     assert not await store.supervisor.raise_alert(term, Alert(kind="odd", message="odd"))
     # The next pass hears of the clock, gives grace and goes on.
     assert await store.supervisor.lead("s2", 20.0) == term

@@ -47,7 +47,7 @@ GUARDS = [
     (Completion, "turn.move_task", INBOX, ""),
     (Completion, "client.lock_task", "for update", ""),
     (Deadline, "turn.move_task", INBOX, ""),
-    (Deadline, "supervisor.clear_deadline", "and finished_at is null", ""),
+    (Deadline, "supervisor.clear_deadline", "and t.finished_at is null", ""),
     (
         Expiry,
         "turn.finish_compact",

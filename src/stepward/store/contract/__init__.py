@@ -48,7 +48,15 @@ from stepward.store.contract.scheduler import (
     WatchedPlace,
 )
 from stepward.store.contract.store import Identity, Store
-from stepward.store.contract.supervisor import Decision, Due, ExpiredStep, ExpiredTask, SupervisorStore
+from stepward.store.contract.supervisor import (
+    FREED_AT_ONCE,
+    Decision,
+    Due,
+    ExpiredStep,
+    ExpiredTask,
+    SupervisorStore,
+    TaskExpiry,
+)
 from stepward.store.contract.transactions import (
     ExternalTransaction,
     StepTransaction,
@@ -91,6 +99,7 @@ from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateR
 __all__ = [
     "ANSWER_SECONDS",
     "BATCH_ENDS",
+    "FREED_AT_ONCE",
     "INBOX_ROWS",
     "MOST_COUNTED",
     "MOST_IN_ERROR",
@@ -175,6 +184,7 @@ __all__ = [
     "SupervisorStore",
     "Tally",
     "TaskCount",
+    "TaskExpiry",
     "TaskMove",
     "TaskSearch",
     "Transaction",

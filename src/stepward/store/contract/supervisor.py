@@ -19,6 +19,9 @@ from stepward.store.contract.parts.webhooks import WebhookDeliveryStore
 from stepward.store.contract.values.change_rows import Post
 from stepward.store.contract.values.server import Standby
 
+FREED_AT_ONCE = 1_000
+"""Most tasks of dead instances that are released in one transaction."""
+
 
 class Due(Struct, frozen=True, kw_only=True):
     """The work of a pass; an idle pass runs only this statement."""
@@ -90,6 +93,16 @@ class ExpiredTask(Struct, frozen=True, kw_only=True):
     """Seconds from submission to deadline, by the workflow or by the submission."""
 
 
+class TaskExpiry(Struct, frozen=True, kw_only=True):
+    """What follows for a task past its own deadline: the inbox row, the audit entry, and the new deadline."""
+
+    task: str
+    task_id: str
+    post: Post
+    audit: Audit
+    deadline: float | None = None
+
+
 class SupervisorStore(
     RuledRetentionStore,
     PruningStore,
@@ -145,8 +158,8 @@ class SupervisorStore(
         ...
 
     async def free(self, term: int, recovery_limit: int) -> int:
-        """Releases at most 5,000 tasks of dead instances: failure_count and recovery_count + 1, pending (undoing
-        stays).
+        """Releases at most ``FREED_AT_ONCE`` tasks of dead instances: failure_count and recovery_count + 1, pending
+        (undoing stays).
 
         A task past ``recovery_limit`` gets a ``fail`` inbox row too.
         """
@@ -165,9 +178,9 @@ class SupervisorStore(
         """Live tasks past their deadline that were not notified yet."""
         ...
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        """Clears the task's deadline, or counts a failure and sets the new one, and posts what follows; by
-        compare-and-set on the deadline that has passed."""
+    async def expire_tasks(self, term: int, expiries: Sequence[TaskExpiry]) -> list[TaskExpiry]:
+        """Clears the deadline of each task, or counts a failure and sets the new one, and posts what follows; by
+        compare-and-set on the deadline that has passed, in one transaction. Returns those that applied."""
         ...
 
     async def due_schedules(self, limit: int) -> list[Schedule]:

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.alerts.alert_routing import ReportedSink
-from stepward.model.records import Alert, Audit, Instance, Task
+from stepward.model.records import Alert, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.contract import (
+    FREED_AT_ONCE,
     AuditedAct,
     Batch,
     BatchPiece,
@@ -21,9 +22,9 @@ from stepward.store.contract import (
     ExpiredTask,
     OldRecords,
     Outlived,
-    Post,
     Purged,
     Standby,
+    TaskExpiry,
 )
 from stepward.store.contract.values.early_warnings import KeptWarnings
 from stepward.store.rules import supervision
@@ -49,7 +50,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 COUNT_LIMIT = 1_000
-FREE_LIMIT = 5_000
 WAKE_LIMIT = 1_000
 NOTHING_PURGED = Purged(tasks=0, more=False)
 LATE_WAKE_SECONDS = 10.0
@@ -113,8 +113,9 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
         found = await self._transactions.read(ask.rows, "supervisor.expired_tasks", self._clock.now(), limit)
         return [supervision.expired_task(row) for row in found]
 
-    async def expire_task(self, term: int, task: str, post: Post, audit: Audit, deadline: float | None = None) -> bool:
-        expired = await self._judged(term, False, _expire_task, (task, deadline), post, audit, self._clock.now())
+    async def expire_tasks(self, term: int, expiries: Sequence[TaskExpiry]) -> list[TaskExpiry]:
+        none: list[TaskExpiry] = []
+        expired = await self._judged(term, none, _expire_tasks, expiries, self._clock.now())
         self._ring()
         return expired
 
@@ -225,7 +226,7 @@ async def _fence(connection: VerbConnection, now: float) -> list[Instance]:
 
 
 async def _free(connection: VerbConnection, recovery_limit: int, now: float) -> int:
-    freed = await connection.rows("supervisor.free", FREE_LIMIT)
+    freed = await connection.rows("supervisor.free", FREED_AT_ONCE)
     posts = [
         supervision.recovery_limit_post(uid, count)
         for uid, count in sorted(map(tuple, freed))
@@ -262,16 +263,13 @@ def _values(decision: Decision) -> tuple[object, ...]:
     )
 
 
-async def _expire_task(
-    connection: VerbConnection, expired: tuple[str, float | None], post: Post, audit: Audit, now: float
-) -> bool:
-    task, deadline = expired
-    await inbox.lock(connection, inbox.concerned([post]) | {task})
-    if not await connection.change("supervisor.clear_deadline", task, now, deadline):
-        return False
-    await inbox.post_all(connection, [post], now)
-    await alerts_and_audit.write_audits(connection, [audit], now)
-    return True
+async def _expire_tasks(connection: VerbConnection, expiries: Sequence[TaskExpiry], now: float) -> list[TaskExpiry]:
+    await inbox.lock(connection, inbox.concerned([each.post for each in expiries]) | {each.task for each in expiries})
+    passed = [(each.task, each.deadline) for each in expiries]
+    expired = [expiries[place] for place in await connection.applied("supervisor.clear_deadline", passed, now)]
+    await inbox.post_all(connection, [each.post for each in expired], now)
+    await alerts_and_audit.write_audits(connection, [each.audit for each in expired], now)
+    return expired
 
 
 async def _unserved(connection: VerbConnection, after: float, now: float) -> int:

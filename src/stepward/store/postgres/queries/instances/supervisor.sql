@@ -115,9 +115,13 @@ where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' 
 order by t.deadline limit $2
 
 -- name: clear_deadline
--- Clears or replaces a deadline that has passed, so that it is reported once; a new deadline counts one more failure.
-update {schema}.task set deadline = $3, failure_count = failure_count + case when $3::float8 is null then 0 else 1 end
-where uid = $1 and deadline <= $2 and finished_at is null and state <> 'undoing'
+-- Clears or replaces deadlines that have passed, so that each is reported once, and returns the places of those that
+-- applied; a new one counts one more failure.
+update {schema}.task as t set deadline = v.deadline,
+    failure_count = t.failure_count + case when v.deadline is null then 0 else 1 end
+from unnest($1::text[], $2::float8[]) with ordinality as v (uid, deadline, place)
+where t.uid = v.uid and t.deadline <= $3 and t.finished_at is null and t.state <> 'undoing'
+returning v.place
 
 -- name: unserved
 -- Returns workflows that have had claimable tasks since $1 or longer, no Scheduler that lived at $1, and no open alert.

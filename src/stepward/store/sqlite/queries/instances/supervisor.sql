@@ -86,9 +86,9 @@ where t.deadline is not null and t.finished_at is null and t.state <> 'undoing' 
 order by t.deadline limit ?2
 
 -- name: clear_deadline
--- Clears or replaces a deadline that has passed, so that it is reported once; a new deadline counts one more failure.
-update stepward_task set deadline = ?3, failure_count = failure_count + (?3 is not null)
-where uid = ?1 and deadline <= ?2 and finished_at is null and state <> 'undoing'
+-- Clears or replaces a deadline that has passed, so that it is reported once; a new one counts one more failure.
+update stepward_task set deadline = ?2, failure_count = failure_count + (?2 is not null)
+where uid = ?1 and deadline <= ?3 and finished_at is null and state <> 'undoing'
 
 -- name: unserved
 -- Returns workflows that have had claimable tasks since ?1 or longer, no Scheduler that lived at ?1, and no open alert.
