@@ -54,6 +54,12 @@ async def test_two_schedulers_are_measured_beside_one(postgres: PostgresBench) -
     assert figures["two_to_one_cpu"] == figures["two_cpu_us_per_step"] / figures["one_cpu_us_per_step"]
 
 
+@pytest.mark.faults
+async def test_two_stores_are_measured_beside_one(place: Place) -> None:
+    figures = await processes.two_partitions(place, rounds=1, tasks=20)
+    assert figures["two_stores_to_one"] == figures["two_stores_steps_per_s"] / figures["one_store_steps_per_s"]
+
+
 @pytest.mark.parametrize("queues", [brokers.in_the_store, nightly(brokers.over_nats)])
 async def test_messages_go_through_queues_between_two_processes(place: Place, queues: brokers.BenchQueues) -> None:
     figures = await brokers.transport(place, queues=queues, rounds=1, tasks=20, alone=4)

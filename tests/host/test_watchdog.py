@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -45,6 +46,7 @@ class Watched:
 
     def __init__(self, clock: SystemClock, *, lease: float, limit: float | None) -> None:
         self.did: queue.Queue[Any] = queue.Queue()
+        self.hangs: int | None = 2
         self.watchdog = Watchdog(
             clock,
             Observers(self.did.put),
@@ -65,9 +67,9 @@ class Watched:
         # Also where the test has failed: its alarm would end the process.
         self.watchdog.stop()
 
-    async def _count(self, blamed: Blamed) -> int:
+    async def _count(self, blamed: Blamed) -> int | None:
         self.did.put(blamed)
-        return 2
+        return self.hangs
 
     async def _leave(self) -> None:
         self.did.put("left")
@@ -103,6 +105,19 @@ async def test_no_limit_ends_a_process_before_its_hang_could_be_counted() -> Non
     with Watched(SteppedClock(EVERY), lease=3, limit=1.5) as watched:
         *_, (_, why) = watched.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
     assert "found it held up for 3s by" in why
+
+
+async def test_a_hang_is_counted_in_the_store_that_has_the_task() -> None:
+    clock = SteppedClock(EVERY)
+    with Watched(clock, lease=2, limit=3) as first, Watched(clock, lease=2, limit=3) as second:
+        first.hangs = None
+        with patch(
+            "stepward.host.watchdog.watchdog.blame", lambda frame: Blamed("workflow w of task t", "t", "w.py:1")
+        ):
+            first.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
+        found = [second.did.get_nowait() for _ in range(second.did.qsize())]
+    assert [type(each) for each in found] == [Blamed, str]
+    assert found[-1] == "left"
 
 
 async def test_without_a_limit_a_hanging_loop_is_only_reported() -> None:

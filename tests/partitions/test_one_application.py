@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,51 @@ async def test_a_client_of_the_process_and_one_apart_find_signals_updates_and_qu
             await session_of(apart).post("numbers", number, id)
         await until(lambda: client.count(state="processed", workflow="doubled"), lambda found: found.number == 4)
         assert [await client.task(id).result() for id in posted] == [0, 2, 4, 6]
+
+
+async def test_a_response_queue_and_schedules_are_those_of_all_partitions(stores: list[str]) -> None:
+    app = app_of(stores)
+    ids = [*ids_of(1, 2), *ids_of(2, 2)]
+    async with app.running(), app.client() as client:
+        for number, id in enumerate(ids):
+            await client.submit(child, number, id=id, reply_to="replies.tools.web")
+        seen: dict[str, list[int]] = {id: [] for id in ids}
+        async with asyncio.timeout(30):
+            async for event in client.events("replies.tools.web"):
+                seen[event.subject].append(event.sequence)
+                if event.type == "stepward.task.completed":
+                    ids.remove(event.subject)
+                if not ids:
+                    break
+        assert all(sequences == sorted(set(sequences)) for sequences in seen.values())
+        names = [f"nightly-{number}" for number in range(6)]
+        for name in names:
+            await client.create_schedule(name, child, (1,), every="1h")
+        assert [schedule.name for schedule in await client.schedules()] == names
+        started = [(await client.trigger_schedule(name)).id for name in names]
+        assert [await client.task(id).result(timeout=30) for id in started] == [2] * 6
+        assert await client.pause_schedule(names[0])
+        await client.remove_schedule(names[1])
+        assert len(await client.schedules()) == 5
+
+
+async def test_what_is_set_for_all_is_set_in_every_store(stores: list[str]) -> None:
+    app = app_of(stores)
+    async with app.running(), app.client() as client:
+        assert await client.suspend_agent("tools", "for a while")
+        held = [await client.submit(child, 1, id=id) for id in (*ids_of(1, 1), *ids_of(2, 1))]
+        (agent,) = await client.agents()
+        assert agent.state == "suspended"
+        assert await client.resume_agent("tools")
+        assert [await handle.result(timeout=30) for handle in held] == [2, 2]
+        preview = await client.batches.preview("delete", "state = 'processed'")
+        assert preview.count.number == 2
+        batch = await client.batches.start(preview)
+        done = await until(lambda: client.batches.get(batch.id), lambda found: found.state == "done")
+        assert done.done == 2
+        assert await client.tasks() == []
+        acts = [act for act in await client.audits() if act.act == "suspend"]
+        assert len(acts) == 2
 
 
 async def test_a_key_finds_its_task_wherever_that_is(stores: list[str]) -> None:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import FrameType
+from typing import ClassVar
 
 from stepward.clock import Clock
 from stepward.durations import text
@@ -38,8 +39,8 @@ EndProcess = Callable[[int, str], object]
 class Watchdog:
     """A thread that checks whether the loop is blocked; ``limit`` None: it never ends the process."""
 
-    _watched: frozenset[int] = frozenset()
-    """The threads whose loops are watched in this process: one hang counts once."""
+    _watching: ClassVar[dict[int, Watchdog]] = {}
+    """By thread, the watchdog of its loop: one hang counts once."""
 
     def __init__(
         self,
@@ -73,13 +74,16 @@ class Watchdog:
         self._hangs: int | None = None
         """The number of this hang on its task; None until it is counted."""
         self._alarm = OsTimer(PATIENCE, EVERY)
+        self._beside: list[Watchdog] = []
+        """Those of other actors on the loop, each with a store of its own; they watch nothing themselves."""
 
     def start(self) -> None:
         """Watch the running loop, unless it is watched already."""
         self._ident = threading.get_ident()
-        if self._ident in Watchdog._watched:
+        first = Watchdog._watching.setdefault(self._ident, self)
+        if first is not self:
+            first._beside.append(self)
             return
-        Watchdog._watched |= {self._ident}
         self._loop = asyncio.get_running_loop()
         self._alarm.start()
         self._thread = threading.Thread(target=self._watch, name="stepward-watchdog", daemon=True)
@@ -91,7 +95,9 @@ class Watchdog:
         if self._thread is not None:
             self._thread.join()
             self._alarm.stop()
-            Watchdog._watched -= {self._ident}
+            del Watchdog._watching[self._ident]
+        elif (first := Watchdog._watching.get(self._ident)) is not None and self in first._beside:
+            first._beside.remove(self)
 
     def _watch(self) -> None:
         looked_at = self._clock.boot()
@@ -137,18 +143,20 @@ class Watchdog:
     def _count_hang(self, still: float, blamed: Blamed) -> None:
         if blamed.task is None:
             return
-        hangs = self._hangs = _run(self._count(blamed))
+        counts = (_run(each._count(blamed)) for each in (self, *self._beside))
+        hangs = self._hangs = next((count for count in counts if count is not None), None)
         self._count_note = (
             "not counted: the store gave no answer" if hangs is None else f"counted as its hang no. {hangs}"
         )
         self._emit("task.hung", what=blamed.what, where=blamed.at, seconds=round(still, 1), hangs=hangs)
 
     def _end_process(self, still: float, blamed: Blamed) -> None:
-        is_broken_off = self._break_off()
+        is_broken_off = True in [each._break_off() for each in (self, *self._beside)]
         if is_broken_off and self._hangs is None:
             # The blocking code held the file's lock; now the hang can be counted.
             self._count_hang(still, blamed)
-        _run(self._leave())
+        for each in (self, *self._beside):
+            _run(each._leave())
         if self._has_answered and not is_broken_off:
             return
         said = f" ({self._count_note})" if self._count_note else ""

@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> NoReturn:
         """Run the command of those words, which may have options of Stepward's own."""
-        os.environ["STEPWARD_STORE"] = stepward_app().settings.store
+        os.environ["STEPWARD_STORE"] = stepward_app().settings.stores_text
         cli.main(args=with_target(argv[2:]), prog_name="manage.py stepward")
 
     def handle(self, *args: Any, **options: Any) -> NoReturn:
