@@ -9,8 +9,8 @@ import pytest
 
 from stepward.observers.webhook_signature import signed_headers
 from tests.appqueues.shop import QUEUE, Shop
-from tests.client.test_webhooks import counted, events
 from tests.observers.receiver import receiving
+from tests.observers.test_event_webhooks import counted, events
 from tests.until import until
 
 pytestmark = pytest.mark.servers

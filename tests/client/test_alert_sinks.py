@@ -8,10 +8,7 @@ from typing import cast
 import pytest
 
 from stepward import AlertSinks, App, Client, Refused, SinkNotFound
-from tests.observers.receiver import receiving
 from tests.until import until
-
-SECRET = "0123456789abcdef"
 
 
 async def ready(client: Client) -> AlertSinks:
@@ -19,23 +16,6 @@ async def ready(client: Client) -> AlertSinks:
     sinks = client.alert_sinks
     await until(sinks.reported, bool)
     return sinks
-
-
-async def test_a_sink_that_refuses_a_test_answers_with_its_reason(tmp_path: Path) -> None:
-    async with receiving() as receiver:
-        receiver.answer = b"HTTP/1.1 503 Service Unavailable\r\n\r\n"
-        sinks = {"ops": {"type": "webhook", "url": receiver.url, "secret": SECRET}}
-        app = App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db", alert_sinks=sinks)
-        async with app.running(), app.client() as client:
-            found = await ready(client)
-            assert [sink.name for sink in await found.reported()] == ["log", "ops"]
-            log = await found.test("log")
-            assert log.raised_at is not None and log.error is None
-            ops = await found.test("ops", timeout="20s")
-            assert ops.error is not None and ops.raised_at is None
-            assert ops.error.partition(": ")[2] == "expected an answer of 200 to 299, found 503"
-            assert [receipt.sink for receipt in await found.receipts(ops.number)] == ["ops"]
-            assert [each.act for each in await client.audits()].count("test") == 2
 
 
 async def test_a_sink_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:

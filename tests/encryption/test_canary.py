@@ -9,12 +9,15 @@ import sqlite3
 import urllib.request
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from servers.ports import free_port
 from stepward import Encryption, Queues
 from stepward.store.contract import BATCH_ENDS
 from tests.encryption.shop import CANARY, KEYS, QUEUE, application, carry, until
+from tests.observers.receiver import receiving
+from tests.observers.test_event_webhooks import counted
 from tests.telemetry.collector import collector
 from tests.until import until as until_so
 
@@ -51,6 +54,21 @@ async def test_the_canary_is_in_no_file_of_a_store(
     assert files_with(tmp_path, CANARY) == []
     assert "task.error" in caplog.text
     assert CANARY not in caplog.text
+
+
+async def test_the_canary_leaves_for_no_webhook_and_waits_for_none_in_a_file(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        webhooks = {"crm": {"url": receiver.url, "secret": "0123456789abcdef"}}
+        app = application(f"sqlite:///{tmp_path / 'shop.db'}", encryption=KEYS, webhooks=webhooks)
+        app.webhook("crm")
+        async with app.running(supervisor=False), app.client() as client:
+            await carry(client)
+            assert files_with(tmp_path, CANARY) == []
+        async with app.running():
+            await until(lambda: counted(receiver, 20))
+    bodies = [msgspec.json.decode(each.body) for each in receiver.received]
+    assert {str(body["data"]) for body in bodies} == {"{'omitted': 'encrypted'}"}
+    assert {"good", "failing"} <= {body["subject"] for body in bodies}
 
 
 async def test_the_arguments_that_a_batch_gives_are_in_no_file(tmp_path: Path) -> None:

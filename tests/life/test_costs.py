@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -22,7 +23,9 @@ RECORDED: dict[Work, Costs] = {
     costs.submissions_alone: Costs(calls=73.0, statements=3.0, commits=1.0),
     costs.undos: Costs(calls=322.0, statements=0.637, commits=0.036),
 }
-"""Most that a piece of each kind of work may cost, to be lowered as it costs less; alike on all versions of Python."""
+"""Most that a piece of each kind of work may cost, to be lowered as it costs less; alike on Python 3.11 to 3.13."""
+BY_PYTHON = 1.03 if sys.version_info >= (3, 14) else 1.0
+"""How many calls more there are on a newer Python, whose asyncio asks a workflow's loop more."""
 SLACK = 0.99
 """A figure of calls that is less than this much of the recorded one is to be recorded."""
 KINDS = pytest.mark.parametrize("work", RECORDED, ids=lambda work: work.__name__)
@@ -44,7 +47,8 @@ async def test_no_work_costs_more_calls_statements_or_commits_than_recorded(
     world: World, meter: Meter, work: Work
 ) -> None:
     counted, pieces = await work(world, meter)
-    assert risen(counted, RECORDED[work]) == [], f"a piece of {work.__name__} called\n{meter.most(pieces)}"
+    most = RECORDED[work]._replace(calls=RECORDED[work].calls * BY_PYTHON)
+    assert risen(counted, most) == [], f"a piece of {work.__name__} called\n{meter.most(pieces)}"
     assert counted.calls > SLACK * RECORDED[work].calls, f"record what it costs now: {counted}"
 
 
