@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from cronsim import CronSim
 from msgspec.structs import replace
 
 from stepward.errors import DeclarationError
 from stepward.model.schedule import Schedule
+from stepward.schedules import timetable
 from stepward.schedules.nominal_times import MOST_AT_ONCE, due_times, task_id
 from stepward.schedules.timetable import Timetable
+from stepward.schedules.timetable import timetable as read
 
 BERLIN = "Europe/Berlin"
 HOURLY = Schedule(
@@ -215,3 +219,20 @@ def moved(near: float, zone: str) -> float:
         return datetime.fromtimestamp(instant, ZoneInfo(zone)).utcoffset()
 
     return next(each for each in range(int(near) - 7200, int(near) + 7200, 60) if offset(each) != offset(each - 60))
+
+
+def test_schedules_of_one_expression_that_are_due_together_search_its_times_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches: list[object] = []
+
+    def counted(*args: Any, **more: Any) -> CronSim:
+        searches.append(args)
+        return CronSim(*args, **more)
+
+    first = at("2031-03-01T12:05:00Z")
+    schedule = replace(HOURLY, cron="5 * * * *", next_at=first)
+    read(schedule.cron, schedule.timezone)
+    monkeypatch.setattr(timetable, "CronSim", counted)
+    assert [due_times(schedule, first + 1) for _ in range(100)] == [([first], first + 3600)] * 100
+    assert len(searches) == 1

@@ -46,9 +46,13 @@ def due_times(schedule: Schedule, now: float) -> tuple[list[float], float | None
     if schedule.catch_up == "all" and schedule.overlap == Overlap.ALLOW:
         due = [instant for instant, _ in zip(times.between(first, until), range(MOST_AT_ONCE), strict=False)]
         return due, _within(schedule, times.after(due[-1]))
-    last = max(first, times.last(until) or first)
+    following = times.after(first)
+    is_only = following is None or following > now
+    last = first if is_only else max(first, times.last(until) or first)
     missed = schedule.catch_up == "none" and now - last > LATE_SECONDS
-    return ([] if missed else [last]), _within(schedule, times.after(max(last, now) if missed else last))
+    if not is_only:
+        following = times.after(max(last, now) if missed else last)
+    return ([] if missed else [last]), _within(schedule, following)
 
 
 def times_within(schedule: Schedule, start: float, end: float) -> list[float]:

@@ -49,6 +49,7 @@ class Timetable:
             if len(cron.split()) != FIELDS or cron != cron.strip():
                 raise CronSimError("other than five fields")
             CronSim(cron, datetime.fromtimestamp(0, self._zone))
+            self._known: tuple[float, float | None] = math.nan, None
             self._by_interval = any(field.startswith("*") for field in cron.split()[:2])
         except (CronSimError, AttributeError, TypeError) as error:
             raise DeclarationError(
@@ -56,8 +57,15 @@ class Timetable:
             ) from None
 
     def after(self, instant: float) -> float | None:
-        """The first nominal time after ``instant``; None if there is none within half a century."""
-        return next(self._chain(instant), None)
+        """The first nominal time after ``instant``; None if there is none within half a century.
+
+        The last answer is kept: schedules of one expression are due together.
+        """
+        asked, known = self._known
+        if asked != instant:
+            known = next(self._chain(instant), None)
+            self._known = instant, known
+        return known
 
     def last(self, instant: float) -> float | None:
         """The last nominal time up to ``instant``."""
