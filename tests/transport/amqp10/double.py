@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -85,11 +86,14 @@ async def managed_identity(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[lis
 
 @asynccontextmanager
 async def service_bus(
-    made: Callable[[str], Entity | None] = usual, *, identities: Mapping[str, frozenset[str]] | None = None
+    made: Callable[[str], Entity | None] = usual,
+    *,
+    identities: Mapping[str, frozenset[str]] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[tuple[str, Namespace]]:
     """Its address for the policy with all rights, and the namespace."""
     namespace = Namespace(made, policies=POLICIES, identities=identities or {})
-    server = await asyncio.get_running_loop().create_server(lambda: Peer(namespace), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: Peer(namespace), "127.0.0.1", 0, ssl=tls)
     port = server.sockets[0].getsockname()[1]
     try:
         yield f"sb://root:canary%2Bkey%2F%3D%3D@127.0.0.1:{port}", namespace

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from servers.certificates import Authority
 from servers.service_bus.namespace import ALL, Namespace
 from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.model.messages.signing import Signer, StoreIdentity
+from stepward.transport.amqp10.engine.connection import AmqpConnection
+from stepward.transport.amqp10.engine.driver import Login
 from stepward.transport.amqp10.service_bus.tokens import signature
+from stepward.transport.broker.tls import TlsFiles
 from stepward.transport.contract import Transport
 from tests.programs import client_of_amqp10
 from tests.transport.amqp10 import double
@@ -225,3 +231,21 @@ async def test_a_process_without_an_identity_is_one_line(
     with pytest.raises(TransportError, match=r"expected a token of Microsoft Entra .*, found: .*nvironment") as refused:
         await opened(f"sb://{host}", app="shop")
     assert "\n" not in str(refused.value)
+
+
+# ---------------------------------------------------------------- TLS
+
+
+async def test_over_tls_the_servers_certificate_is_verified(tmp_path: Path) -> None:
+    client_of_amqp10()
+    authority = Authority(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*authority.sign("server"))
+    async with double.service_bus(tls=context) as (address, _):
+        port = int(address.rpartition(":")[2])
+        login, trusting = Login("test", "127.0.0.1"), TlsFiles(ca=str(authority.certificate)).context()
+        line = await AmqpConnection.connect("127.0.0.1", port, login, tls=trusting, on_lost=lambda _: None)
+        assert line.product == "double"
+        await line.close()
+        with pytest.raises(TransportError, match="TLS: the server's certificate is not accepted"):
+            await opened(f"amqp10s://127.0.0.1:{port}", app="shop")

@@ -11,7 +11,7 @@ from stepward.observers.logs import LogLine, json_value
 from stepward.settings import Settings
 from stepward.views.printable import clean
 
-CLIENTS = ("aio_pika", "aiormq")
+CLIENTS = ("aio_pika", "aiormq", "azure")
 """Libraries whose messages Stepward reports in lines of its own."""
 
 

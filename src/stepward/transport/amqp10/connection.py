@@ -218,6 +218,8 @@ class Amqp10Connection:
     def _welcomed(self, line: AmqpConnection, host: str) -> Places:
         if self._tokens is None:
             return places_of(line.product, self._names)
+        if self._authorization is not None:
+            self._authorization.close()
         self._authorization = line.authorize = Authorization(line, host, self._tokens, self.clock)
         return ServiceBusPlaces(self._names)
 

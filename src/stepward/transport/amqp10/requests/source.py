@@ -107,6 +107,8 @@ class AmqpSource:
             receiver.on_end = self._intake.stir
             self._line, self._receiver = line, receiver
             if self._link.places.holds_locks:
+                if self._locks is not None:
+                    self._locks.close()
                 self._locks = Locks(line, self._queue, place, self._link.clock)
                 self._locks.keep(receiver, self._lease)
         return receiver
