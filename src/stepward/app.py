@@ -9,8 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from stepward import partitions_running as partitioned
 from stepward.agent.declaration import Agent
-from stepward.app_arguments import checked_name, checked_receivers, checked_redact, operations_of, routes_of, several
+from stepward.app_arguments import (
+    checked_name,
+    checked_receivers,
+    checked_redact,
+    chosen_agents,
+    operations_of,
+    routes_of,
+    several,
+)
 from stepward.client import Client, ClientSession, Endings, client_on
 from stepward.client.scheduling.declared_schedules import ScheduleDeclarations
 from stepward.client.scheduling.schedule_declaration import Recurring
@@ -29,14 +38,12 @@ from stepward.observers.event_webhooks import webhooks_of
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
-from stepward.partitions_running import PartitionPlace, PartitionsRunning, refuse_partitions, served_partitions
 from stepward.running import Health, Reach, Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.use_check import check_large_payloads
 from stepward.store.open_store import open_store
 from stepward.store.partitions.addresses import check_whole
-from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
@@ -110,7 +117,7 @@ class App(ScheduleDeclarations):
         Each row makes exactly one task, also after crashes. Applications write rows with ``Outbox``.
         """
         self._refuse_running("relay")
-        refuse_partitions(self.settings, "relay")
+        partitioned.refuse_partitions(self.settings, "relay")
         check_outbox(outbox, self.settings.store)
         self._outboxes.append(outbox)
 
@@ -152,8 +159,9 @@ class App(ScheduleDeclarations):
         """Run the chosen actors in this process until the block ends; of several stores for ``partitions``, or all."""
         overrides = {"supervisor_every": supervisor_every, "drain": drain}
         settings = self.settings.replaced({k: v for k, v in overrides.items() if v is not None})
-        roles = Roles(scheduler=scheduler, agents=self._chosen(agents), supervisor=supervisor, submission=submission)
-        served = served_partitions(settings, partitions)
+        chosen = chosen_agents(agents, self.agents)
+        roles = Roles(scheduler=scheduler, agents=chosen, supervisor=supervisor, submission=submission)
+        served = partitioned.served_partitions(settings, partitions)
         health = Health()
         async with observed(self.name, settings, self.observers, health):
             running = health.running = self._running = await self._start(settings, roles, served)
@@ -165,9 +173,14 @@ class App(ScheduleDeclarations):
                 await running.stop()
 
     async def supervise_once(self) -> PassReport:
-        """Make one pass of the Supervisor, for example from cron. Raises StoreUnavailable."""
-        refuse_partitions(self.settings, "supervisor --once")
-        running = await self._open(self.settings, Roles(scheduler=False, agents=frozenset(), submission=False))
+        """Make one pass of the Supervisor over each store, for example from cron. Raises StoreUnavailable."""
+        if len(self.settings.stores) == 1:
+            return await self._pass(self.settings)
+        whole = partitioned.whole_store(self.name, self.settings, self.environment)
+        return await partitioned.pass_over_each(whole, self.settings, self._pass)
+
+    async def _pass(self, settings: Settings, place: partitioned.PartitionPlace | None = None) -> PassReport:
+        running = await self._open(settings, Roles(scheduler=False, agents=frozenset(), submission=False), place)
         try:
             return await running.host.supervise_once()
         finally:
@@ -222,15 +235,14 @@ class App(ScheduleDeclarations):
     async def _start(self, settings: Settings, roles: Roles, served: Sequence[int]) -> Running:
         if len(settings.stores) == 1:
             return await self._begin(settings, roles=roles)
-        codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
-        store = PartitionedStore(
-            settings.stores, app=self.name, environment=self.environment, codec=codec, keeper=keeper
-        )
-        running = PartitionsRunning(store, settings, self.observers, served)
+        whole = partitioned.whole_store(self.name, settings, self.environment)
+        running = partitioned.PartitionsRunning(whole, settings, self.observers, served)
         await running.start(partial(self._begin, roles=roles))
         return running
 
-    async def _begin(self, settings: Settings, *, roles: Roles, place: PartitionPlace | None = None) -> Running:
+    async def _begin(
+        self, settings: Settings, *, roles: Roles, place: partitioned.PartitionPlace | None = None
+    ) -> Running:
         running = await self._open(settings, roles, place)
         try:
             await running.host.start()
@@ -239,7 +251,7 @@ class App(ScheduleDeclarations):
             raise
         return running
 
-    async def _open(self, settings: Settings, roles: Roles, place: PartitionPlace | None = None) -> Running:
+    async def _open(self, settings: Settings, roles: Roles, place: partitioned.PartitionPlace | None = None) -> Running:
         webhooks = checked_receivers(self._webhooks, webhooks_of(settings, self.name)) if roles.supervisor else ()
         codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
         store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
@@ -286,13 +298,3 @@ class App(ScheduleDeclarations):
             holds=None if place is None else place.holds,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)
-
-    def _chosen(self, agents: bool | Iterable[str]) -> frozenset[str] | None:
-        if isinstance(agents, bool):
-            return None if agents else frozenset()
-        chosen = frozenset(agents)
-        known = {agent.name for agent in self.agents}
-        if not chosen <= known:
-            unknown = ", ".join(sorted(chosen - known))
-            raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
-        return chosen

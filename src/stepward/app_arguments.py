@@ -87,6 +87,18 @@ def checked_receivers(declared: Sequence[str], receivers: Sequence[R]) -> Sequen
     return receivers
 
 
+def chosen_agents(agents: bool | Iterable[str], declared: Sequence[Agent]) -> frozenset[str] | None:
+    """The names of the chosen Agents; None: all. Raises DeclarationError."""
+    if isinstance(agents, bool):
+        return None if agents else frozenset()
+    chosen = frozenset(agents)
+    known = {agent.name for agent in declared}
+    if not chosen <= known:
+        unknown = ", ".join(sorted(chosen - known))
+        raise DeclarationError(f"agents: expected some of {', '.join(sorted(known))}, found {unknown}")
+    return chosen
+
+
 def operations_of(agents: Sequence[Agent]) -> list[Action[Any, Any]]:
     """The operations of all Agents. Raises DeclarationError for what is no Agent, and for two of one name."""
     for agent in agents:

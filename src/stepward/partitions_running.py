@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+from stepward.clock import Environment
+from stepward.encryption import codec_of
 from stepward.errors import SettingsError, StoreUnavailable
 from stepward.events import Hints, Observers
-from stepward.running import Running
+from stepward.running import Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import partition_name
+from stepward.supervisor.pass_report import PassReport
 from stepward.transport.open_broker import is_broker
 
 
@@ -30,6 +33,10 @@ class BeginPartition(Protocol):
     async def __call__(self, settings: Settings, *, place: PartitionPlace) -> Running:
         """Raises StoreUnavailable."""
         ...
+
+
+PassOver = Callable[[Settings, PartitionPlace | None], Awaitable[PassReport]]
+"""Makes one pass of the Supervisor over one store."""
 
 
 class PartitionsRunning(Running):
@@ -147,6 +154,33 @@ class PartitionsRunning(Running):
 def _told(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
     if not tried.done():
         tried.set_result(failure)
+
+
+def whole_store(app: str, settings: Settings, environment: Environment) -> PartitionedStore:
+    """The store that is made of all stores of the settings, not yet open."""
+    codec, keeper = codec_of(app, settings.encryption), keeper_for(app, settings, environment)
+    return PartitionedStore(settings.stores, app=app, environment=environment, codec=codec, keeper=keeper)
+
+
+async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassOver) -> PassReport:
+    """One pass of the Supervisor over each partition, added up. Raises StoreUnavailable for one that cannot be reached,
+    once the others had theirs."""
+    await store.open()
+    report, failure = PassReport(), None
+    try:
+        for partition in store.partitions.members:
+            address = settings.stores[partition.number - 1]
+            place = PartitionPlace(Hints(), partial(store.partitions.holds, partition))
+            try:
+                await partition.open()
+                report = (await one(settings.replaced({"store": address}), place)).plus(report)
+            except StoreUnavailable as error:
+                failure = error
+    finally:
+        await store.close()
+    if failure is not None:
+        raise failure
+    return report
 
 
 def served_partitions(settings: Settings, names: bool | Iterable[str]) -> list[int]:

@@ -206,6 +206,22 @@ async def test_a_process_may_serve_one_partition(stores: list[str]) -> None:
         assert (await client.task(here).status()).state == "pending"
 
 
+async def test_one_pass_of_the_supervisor_goes_over_every_store(stores: list[str], tmp_path: Path) -> None:
+    app = app_of(stores)
+    async with app.client() as client:
+        for name in ("nightly", "weekly", "daily", "hourly"):
+            await client.create_schedule(name, child, (1,), every="1s")
+        due = [schedule.next_at for schedule in await client.schedules() if schedule.next_at is not None]
+        await until(lambda: waited(app), lambda now: now > max(due))
+        assert (await app.supervise_once()).fired >= 4
+        assert len({shard_of(task.id) in initial_shards(2)[0] for task in await client.tasks()}) == 2
+
+
+async def waited(app: App) -> float:
+    async with app.client() as client:
+        return session_of(client).store.now()
+
+
 async def test_lists_that_cannot_be_are_refused_in_one_line(stores: list[str]) -> None:
     async with app_of(stores).client():
         pass
