@@ -1,5 +1,6 @@
 """Whole applications on a real SQLite file, in virtual time."""
 
+import logging
 import sys
 
 import pytest
@@ -22,3 +23,9 @@ def _looks_as_in_reality(monkeypatch: pytest.MonkeyPatch) -> None:
 def untraced(monkeypatch: pytest.MonkeyPatch) -> None:
     """An application that does not trace, whatever other tests of this process have imported."""
     monkeypatch.delitem(sys.modules, API, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def unlogged(caplog: pytest.LogCaptureFixture) -> None:
+    """The default level, whatever other tests of this process have set: lines below it are not composed."""
+    caplog.set_level(logging.WARNING, "stepward")
