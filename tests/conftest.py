@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.forks import BY_INTERPRETERS, FORKS
 from tests.scratch import write_in_memory
@@ -36,6 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin programs as forks in the second tier, where hundreds begin."""
     if _is_second_tier(config):
         FORKS.install()
+    # A busy machine may hold up any example.
+    settings.register_profile("unhurried", deadline=None)
+    settings.load_profile("unhurried")
 
 
 def pytest_unconfigure() -> None:

@@ -91,7 +91,7 @@ def to_the_end(play: Play) -> None:
     raise AssertionError("it never ends")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ACTS)
 def test_every_finished_history_replays_as_it_was(acts: list[Act]) -> None:
     play = Play(tangled, "o")
@@ -102,7 +102,7 @@ def test_every_finished_history_replays_as_it_was(acts: list[Act]) -> None:
     assert play.verified() is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ACTS)
 def test_leaving_memory_at_every_step_changes_nothing(acts: list[Act]) -> None:
     kept, evicted = Play(tangled, "o"), Play(tangled, "o")

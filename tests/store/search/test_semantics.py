@@ -111,7 +111,7 @@ def _steps(task: Task, chance: random.Random) -> list[Step]:
     ]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, suppress_health_check=list(HealthCheck))
 @given(
     wanted=FILTERS,
     newest_first=some.booleans(),
@@ -143,7 +143,7 @@ async def _all_pages(store: Store, text: str, limit: int, *, newest_first: bool)
         asked = msgspec.structs.replace(asked, after=page.after)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(wanted=FILTERS, bounds=some.sampled_from([(10_000, 2_000), (7, 1)]))
 def test_a_filter_counts_what_it_means(filled: Filled, wanted: Filter, bounds: tuple[int, int]) -> None:
     with pytest.MonkeyPatch.context() as patch:
