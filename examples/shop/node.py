@@ -1,6 +1,7 @@
 """`python -m examples.shop.node`: run the mail Agent that is written for Node, until SIGTERM or SIGINT.
 
-npm installs what it needs into `build/node-agent` first, in the versions that its `package.json` names.
+It uses the package of `agents/node`, which npm installs into `build/node-agent` first, in the versions of its lock, and
+which is compiled there.
 """
 
 from __future__ import annotations
@@ -8,20 +9,27 @@ from __future__ import annotations
 import argparse
 import asyncio
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from servers.keeper.transports import TransportKind
 from servers.tether import listen, until
 
+ROOT = Path(__file__).parents[2]
 SOURCE = Path(__file__).with_name("node-agent")
-FOLDER = Path(__file__).parents[2] / "build" / "node-agent"
-INSTALL = ("install", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+PACKAGE = ROOT / "agents" / "node"
+PARTS = ("package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "src")
+"""What of the package is compiled."""
+FOLDER = ROOT / "build" / "node-agent"
+INSTALL = ("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+COMPILE = ("node_modules/typescript/bin/tsc", "--project", "tsconfig.build.json")
 INSTALL_SECONDS = 120
 END_SECONDS = 7
 LAST_LINES = 3
@@ -64,27 +72,40 @@ async def serves_mail(transport: TransportKind, say: Callable[[str], None]) -> b
 def install() -> None:
     """Have all that the Agent needs in the folder; raises NodeMissing, in words."""
     npm = _program("npm")
-    _program("node")
+    program = _program("node")
     with _alone():
-        described = (SOURCE / "package.json").read_text(encoding="utf-8")
         shutil.copy(SOURCE / "index.mjs", FOLDER)
-        stamp = FOLDER / "installed.json"
-        if not stamp.exists() or stamp.read_text(encoding="utf-8") != described:
-            (FOLDER / "package.json").write_text(described, encoding="utf-8")
-            _install(npm)
-            stamp.write_text(described, encoding="utf-8")
+        stamp, digest = FOLDER / "installed.json", _digest()
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != digest:
+            place = installed_package()
+            place.mkdir(parents=True, exist_ok=True)
+            for name in PARTS:
+                copy = partial(shutil.copytree, dirs_exist_ok=True) if (PACKAGE / name).is_dir() else shutil.copy
+                copy(PACKAGE / name, place / name)
+            _run_in(place, "npm to install what the Agent needs", npm, *INSTALL)
+            _run_in(place, "TypeScript to compile the Agent's package", program, *COMPILE)
+            stamp.write_text(digest, encoding="utf-8")
 
 
-def _install(npm: str) -> None:
+def installed_package() -> Path:
+    """Where the Agent finds the package."""
+    return FOLDER / "node_modules" / "stepward-agent"
+
+
+def _digest() -> str:
+    """Of all that is compiled or says what is installed."""
+    files = sorted(path for name in PARTS for path in (PACKAGE / name, *(PACKAGE / name).rglob("*")) if path.is_file())
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def _run_in(folder: Path, expected: str, *command: str) -> None:
     try:
-        done = subprocess.run(
-            [npm, *INSTALL], check=False, cwd=FOLDER, capture_output=True, text=True, timeout=INSTALL_SECONDS
-        )
+        done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=INSTALL_SECONDS)
     except subprocess.TimeoutExpired:
-        raise NodeMissing(f"expected npm to install within {INSTALL_SECONDS} s, found it had not") from None
+        raise NodeMissing(f"expected {expected} within {INSTALL_SECONDS} s, found it had not") from None
     if done.returncode:
-        said = " / ".join(done.stderr.strip().splitlines()[:LAST_LINES])
-        raise NodeMissing(f"expected npm to install what the Agent needs, found: {said}")
+        said = " / ".join((done.stderr or done.stdout).strip().splitlines()[:LAST_LINES])
+        raise NodeMissing(f"expected {expected}, found: {said}")
 
 
 @contextmanager

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.servers
 
 BOUND = 120.0
 REPLIES = "replies.orders.test"
-FEW_LINES = 80
+FEW_LINES = 20
 
 
 @pytest.fixture(scope="module")
