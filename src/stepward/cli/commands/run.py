@@ -112,6 +112,10 @@ def submission(target: str, metrics: str | None, partitions: tuple[str, ...]) ->
 @partition_option
 def supervisor(target: str | None, once: bool, metrics: str | None, partitions: tuple[str, ...]) -> None:
     """Run a Supervisor alone; it needs no code of the application."""
+    if once and partitions:
+        raise click.UsageError(
+            "supervisor: expected --once or --partition, found both; a pass goes over every partition"
+        )
     app = _measured(app_or_store(target or settings_for(None).stores_text), metrics)
     if not once:
         serve(app, Actors(supervisor=True, partitions=partitions or True))
