@@ -17,6 +17,7 @@ from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
 from stepward.supervisor.alert_delivery import AT_ONCE
+from stepward.supervisor.due_schedules import MOST
 from stepward.supervisor.supervisor import BATCH, BATCHES
 from tests.supervisor.conftest import Bench, FakeSink, beside, supervisor_on
 from tests.supervisor.fake_store import FakeStore, instance, step, task
@@ -268,3 +269,20 @@ async def test_alerts_are_delivered_one_batch_right_after_the_other(bench: Bench
     await beside()
     assert sink.took == [*range(1, 5 * AT_ONCE + 1)]
     assert bench.store.calls.count("due") == 1
+
+
+async def test_a_pass_fires_more_schedules_than_one_read_gives(bench: Bench) -> None:
+    for number in range(2 * MOST + 1):
+        bench.store.recurring[f"s{number}"] = Schedule(
+            name=f"s{number}",
+            workflow="report",
+            version="1",
+            input=b"[]",
+            cron="every 1m",
+            timezone="UTC",
+            catch_up="one",
+            priority=5,
+            next_at=960.0,
+        )
+    assert await bench.supervisor().turn() == 1.0
+    assert len(bench.store.fired) == 2 * MOST + 1

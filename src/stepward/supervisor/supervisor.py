@@ -24,7 +24,7 @@ from stepward.supervisor.batches import BatchRunner
 from stepward.supervisor.beside import Beside
 from stepward.supervisor.checks import checks_of
 from stepward.supervisor.deletions.deletions import Cleaning
-from stepward.supervisor.due_schedules import DueSchedules
+from stepward.supervisor.due_schedules import MOST, DueSchedules
 from stepward.supervisor.judge import judge, judge_task
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
@@ -221,7 +221,7 @@ class Supervisor:
         judged = await self._in_batches(partial(self._judge_steps, term), BATCH) if due.steps else 0
         released = await self._store.release_slots(term) if due.slots else 0
         expired = await self._in_batches(partial(self._judge_tasks, term), BATCH) if due.tasks else 0
-        fired = await self._schedules.fire(term) if due.schedules else 0
+        fired = await self._in_batches(partial(self._schedules.fire, term), MOST) if due.schedules else 0
         batched = await self._batches.run(term, due.batches)
         unserved = await self._store.unserved(term, UNSERVED_AFTER) if due.unserved else 0
         delivered, refused = await self._alert(due, unserved, in_background=in_background)
