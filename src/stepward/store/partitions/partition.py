@@ -82,7 +82,7 @@ class Partition:
     async def ask(self, verb: Callable[[Store], Awaitable[T]], *, connects: bool = False) -> T:
         """The result of a verb. A store that has just failed is not asked."""
         if self.failed is not None and self._clock.boot() < self._rests_until:
-            raise self.failed
+            raise StoreUnavailable(str(self.failed))
         if not connects and not self._is_open:
             await self.open()
         try:
