@@ -12,12 +12,14 @@ from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.schema.migration import migrations
+from stepward.store.sqlite.schema.store_file import prepare_file
 from tests.store.listing import listed
 from tests.store.places import environment, execute, opened, sqlite
 
 pytestmark = pytest.mark.by_migrations
 
 NOBODY = 65534
+LOCKS = Path("/proc/locks")
 
 
 @pytest.fixture
@@ -209,3 +211,17 @@ async def test_a_closed_store_is_one_file_also_after_it_was_read_beside_the_loop
     await store.operators.changes(None)
     await store.close()
     assert [path.name for path in tmp_path.iterdir()] == ["store.db"]
+
+
+@pytest.mark.skipif(not LOCKS.exists(), reason="only Linux lists the locks of a file")
+async def test_a_second_store_object_leaves_the_locks_of_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+
+    def locks() -> int:
+        return sum(f":{file.stat().st_ino} " in line for line in LOCKS.read_text().splitlines())
+
+    first = await opened(file)
+    assert locks() == 1
+    prepare_file(str(file))
+    assert locks() == 1
+    await first.close()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
+from errno import EACCES, EISDIR
 from pathlib import Path
 
 import apsw
@@ -28,7 +30,7 @@ def prepare_file(path: str) -> None:
     if not folder.is_dir():
         raise StoreUnavailable(f"store {path}: expected the folder {folder}, found none; create it")
     try:
-        _check_rights(path, folder, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE))
+        _check_rights(path, folder, _made(Path(path)))
     except OSError as error:
         raise StoreUnavailable(
             f"store {path}: expected a file that may be written, found: {error.strerror}; look at its path"
@@ -39,12 +41,23 @@ def prepare_file(path: str) -> None:
         )
 
 
-def _check_rights(path: str, folder: Path, file: int) -> None:
-    """Refuse what others could replace or write into. Closes ``file``."""
-    try:
-        found = os.fstat(file)
-    finally:
-        os.close(file)
+def _made(path: Path) -> os.stat_result:
+    """The file, which is made if it is not there.
+
+    One that is there is never opened: closing it would drop the locks of SQLite that this process has on it.
+    """
+    with suppress(FileExistsError):
+        os.close(os.open(path.resolve(), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+    if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+        raise PermissionError(EACCES, os.strerror(EACCES))
+    return found
+
+
+def _check_rights(path: str, folder: Path, found: os.stat_result) -> None:
+    """Refuse what others could replace or write into."""
     if not stat.S_ISREG(found.st_mode):
         raise StoreUnusable(f"store {path}: expected a plain file, found a pipe or a device; name another file")
     if found.st_mode & stat.S_IWOTH:
