@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from servers import nats, rabbitmq
 from stepward import App
 from stepward.cli.main import cli
 from tests.contract_kit import python_agent
@@ -26,6 +28,8 @@ SMALL = (sys.executable, "-m", "tests.contract_kit.small_process")
 PYTHON = (sys.executable, "-m", "stepward", "agent", f"{python_agent.__file__}:app")
 ROOT = Path(__file__).parents[2]
 BROKERS = {"nats": "nats", "rabbitmq": "rabbitmq", "amqp10": "amqp10 at rabbitmq"}
+SOME = ("--only", "answers", "--only", "announces", "--only", "batch")
+END_SECONDS = 30
 WITH_BROKER = (
     "announces-rarely",
     "performs-expired",
@@ -58,8 +62,13 @@ def outcome(broker: str, app: str, command: Sequence[str], *options: str) -> dic
     if broker == "amqp10":
         client_of_amqp10()
     address: str = getattr(SERVERS, broker)()
-    given = ("--broker", address, "--app", app, "--lease", "1s", "--capacity", "3", "--json", *options)
-    result = CliRunner().invoke(cli, ["contract-kit", *given, "--", *command])
+    return checked(address, app, "--capacity", "3", *options, "--", *command)
+
+
+def checked(address: str, app: str, *options: str) -> dict[str, str]:
+    """The same at the broker of an address."""
+    given = ("--broker", address, "--app", app, "--lease", "1s", "--json", *options)
+    result = CliRunner().invoke(cli, ["contract-kit", *given])
     assert result.exit_code in {0, 1}, result.stderr
     found = {each["check"]: f"{each['state']} {each['found'] or ''}".strip() for each in json.loads(result.stdout)}
     assert len(found) > 1, found
@@ -83,6 +92,28 @@ def test_an_agent_in_python_passes(broker: str, app: str, tmp_path: Path, monkey
     monkeypatch.setenv("STEPWARD_STORE", store)
     asyncio.run(_make_store(store, app))
     assert outcome(broker, app, PYTHON, "--store", store) == {"announces": "skipped", "announces-end": "skipped"}
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("broker", ["nats", "rabbitmq"])
+def test_an_agent_in_node_serves_again_after_its_broker_was_killed(
+    broker: str, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built()
+    with nats.running() if broker == "nats" else rabbitmq.running() as server:
+        monkeypatch.setenv("STEPWARD_TRANSPORT", server.address)
+        monkeypatch.setenv("STEPWARD_LEASE", "1s")
+        agent = subprocess.Popen([program("node", "nodejs"), str(AGENT)])
+        try:
+            assert checked(server.address, app, *SOME) == {}
+            server.kill()
+            server.start()
+            assert checked(server.address, app, *SOME) == {}
+            agent.terminate()
+            assert agent.wait(END_SECONDS) == 0
+        finally:
+            agent.kill()
+            agent.wait()
 
 
 @pytest.mark.faults
