@@ -37,7 +37,6 @@ class AmqpConnection:
         self.authorize: Callable[[str], Awaitable[None]] | None = None
         """Called with each address before a link to it is opened."""
         self.touch = self._driver.touch
-        self.flush = self._driver.flush
         self.abort = self._driver.abort
 
     @classmethod
@@ -123,6 +122,18 @@ class AmqpConnection:
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await self._over.wait()
         self.abort()
+
+    def leave(self, session: Any) -> None:
+        """End a session whose link is closed.
+
+        The end is sent at once, as the engine would send the begin of another link first. RabbitMQ 3.10 mixes up a
+        session with one that has just ended under the same number, so there the end is sent after such a begin.
+        """
+        session.close()
+        if self.is_counted:
+            self._driver.flush()
+        else:
+            self.touch()
 
     async def _authorized(self, address: str) -> None:
         if self.authorize is not None:

@@ -29,8 +29,8 @@ class Touches(Protocol):
         """Send what the engine has to send, soon."""
         ...
 
-    def flush(self) -> None:
-        """Send what the engine has to send, now."""
+    def leave(self, session: Session) -> None:
+        """End the session of a link that is closed."""
         ...
 
 
@@ -74,8 +74,7 @@ class AmqpEndpoint:
             return
         self.end(AmqpFault(ENDED))
         self._link.close()
-        self._link.session.close()
-        self._line.flush()
+        self._line.leave(self._link.session)
 
     def attached(self) -> None:
         """The peer has answered; an answer without a place announces the refusal that follows."""
