@@ -18,7 +18,7 @@ OVERTAKE_EVERY = 0.05
 """Seconds between two looks of a full Scheduler for what deserves its room more."""
 
 
-FIRST_CLAIM, LEAST_CLAIM, MOST_CLAIM = 8, 4, 128
+FIRST_CLAIM, LEAST_CLAIM, MOST_CLAIM = 64, 4, 512
 """How many tasks are claimed at once: at first, where they are large, and where they are not."""
 
 

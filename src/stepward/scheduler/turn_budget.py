@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from stepward.clock import Clock
 
-TURN_SECONDS = 0.004
+TURN_SECONDS = 0.008
 """How long a turn takes work in; its commit, and what follows from it, takes about as long again."""
 PIECE = 32
 """How many of one source a turn takes before it looks at the clock: its least share."""

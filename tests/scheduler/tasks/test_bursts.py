@@ -118,6 +118,8 @@ async def test_a_turn_ends_when_its_time_is_over_and_the_next_begins_at_once(wor
     client = await world.client(app)
     at = app.environment.clock.wall() + 60
     await client.submit_many(sleeper, [(at,)] * BURST)
+    await until(lambda: _count(client, WAITING, BURST))
+    commits.changes.clear()
     await until(lambda: _count(client, "state = 'processed'", BURST))
     assert max(commits.sizes) < MOST
 
