@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stepward.clock import Environment
 from stepward.encryption import codec_of
-from stepward.errors import SettingsError, StoreUnavailable
+from stepward.errors import CommitUnknown, SettingsError, StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
@@ -130,10 +130,11 @@ class PartitionsRunning(Running):
             while number not in self._started:
                 try:
                     self._started[number] = await self._begun(number, begin)
-                except StoreUnavailable as error:
+                except (StoreUnavailable, CommitUnknown) as error:
+                    # A store that goes down during the start says either.
                     self._observers.emit("store.unavailable", error=str(error))
                     self._waiting_for[number] = str(error)
-                    _told(tried, error)
+                    _told(tried, StoreUnavailable(str(error)))
                     await asyncio.sleep(self._poll)
             _told(tried, None)
             await self._started[number].wait()

@@ -168,6 +168,8 @@ class _Faults:
         await asyncio.sleep(OUTAGE_SECONDS * 3 / 4)
         self.outages.append(Outage(number + 1, began, loop.time()))
         await asyncio.to_thread(server.start)
+        for worker in self._workers:
+            await worker.keep()
 
 
 class _Worker:
@@ -186,6 +188,11 @@ class _Worker:
             self._process = await asyncio.create_subprocess_exec(
                 *command, cwd=ROOT, stdin=pipe, stdout=nothing, stderr=log
             )
+
+    async def keep(self) -> None:
+        """Start another if the process has ended: one whose only store is stopped does not start."""
+        if self._process is not None and self._process.returncode is not None:
+            await self.replace()
 
     async def replace(self) -> None:
         """Kill the process, and start another."""
