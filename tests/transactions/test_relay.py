@@ -111,8 +111,8 @@ async def carried(client: Client, box: Box, **options: Any) -> int:
 
 
 async def ids(client: Client) -> list[str]:
-    """In the order of their making."""
-    return [task.id for task in reversed(await client.tasks(limit=10_000))]
+    """In the order in which Schedulers claim them."""
+    return [task.id for task in sorted(await client.tasks(limit=10_000), key=lambda task: task.uid)]
 
 
 async def test_rows_become_tasks_in_their_order_batch_by_batch(box: Box, client: Client) -> None:
