@@ -82,7 +82,7 @@ async def test_a_token_is_shown_once_and_kept_by_its_hash(app: App, client: Clie
     assert secret.opens(kept)
     bare = secret_part(text)
     path = Path(app.settings.store.removeprefix("sqlite:///"))
-    assert all(bare.encode() not in each.read_bytes() for each in path.parent.iterdir())
+    assert all(bare.encode() not in each.read_bytes() for each in path.parent.iterdir() if each.is_file())
     assert bare not in await asyncio.to_thread(run, "list", "--json")
     assert "ci" in await asyncio.to_thread(run, "list")
     assert await asyncio.to_thread(run, "revoke", "ci") == "token ci: revoked"
