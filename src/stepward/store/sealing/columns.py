@@ -210,7 +210,6 @@ SHOWN: dict[str, Columns] = {
         (
             "client.task",
             "client.lock_task",
-            "client.lock_tasks",
             "keyed.holder",
             "client.ended",
             "overview.changed_tasks",

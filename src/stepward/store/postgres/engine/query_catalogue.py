@@ -116,6 +116,7 @@ COMPACT: dict[str, Columns] = {
     "turn.finish_compact": step_columns(COMPACT_FORMS["finish"].others),
 }
 SHOWN_HERE: dict[str, Columns] = {
+    "client.lock_tasks": TASK,
     "scheduler.claim": TASK,
     **dict.fromkeys(("scheduler.read_inbox", "scheduler.read_inbox_since"), INBOX_BEHIND_ONE),
 }
