@@ -147,3 +147,14 @@ async def test_a_loop_is_watched_once() -> None:
     assert [thread.name for thread in threading.enumerate()].count("stepward-watchdog") == 1
     second.watchdog.stop()
     first.watchdog.stop()
+
+
+async def test_another_actor_of_the_loop_goes_on_watching_when_the_first_stops() -> None:
+    with (
+        Watched(SteppedClock(EVERY), lease=1000, limit=None) as first,
+        Watched(SteppedClock(EVERY), lease=1000, limit=None) as second,
+    ):
+        first.watchdog.stop()
+        first.watchdog.stop()
+        (blocked,) = second.until(lambda did: isinstance(did, Event))
+    assert blocked.name == "loop.blocked"

@@ -39,8 +39,8 @@ EndProcess = Callable[[int, str], object]
 class Watchdog:
     """A thread that checks whether the loop is blocked; ``limit`` None: it never ends the process."""
 
-    _watching: ClassVar[dict[int, Watchdog]] = {}
-    """By thread, the watchdog of its loop: one hang counts once."""
+    _watching: ClassVar[dict[asyncio.AbstractEventLoop, Watchdog]] = {}
+    """The one that watches each loop: one hang counts once."""
 
     def __init__(
         self,
@@ -79,25 +79,39 @@ class Watchdog:
 
     def start(self) -> None:
         """Watch the running loop, unless it is watched already."""
-        self._ident = threading.get_ident()
-        first = Watchdog._watching.setdefault(self._ident, self)
-        if first is not self:
-            first._beside.append(self)
-            return
-        self._loop = asyncio.get_running_loop()
+        self._ident, self._loop = threading.get_ident(), asyncio.get_running_loop()
+        watching = Watchdog._watching.get(self._loop)
+        if watching is None:
+            self._begin()
+        else:
+            watching._beside.append(self)
+
+    def stop(self) -> None:
+        """Stop watching; another actor of the loop goes on with it."""
+        watching = None if self._loop is None else Watchdog._watching.get(self._loop)
+        if watching is self:
+            self._over.set()
+            if self._thread is not None:
+                self._thread.join()
+            self._alarm.stop()
+            self._hand_over()
+        elif watching is not None and self in watching._beside:
+            watching._beside.remove(self)
+
+    def _begin(self) -> None:
+        if self._loop is not None:
+            Watchdog._watching[self._loop] = self
         self._alarm.start()
         self._thread = threading.Thread(target=self._watch, name="stepward-watchdog", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Stop watching."""
-        self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._alarm.stop()
-            del Watchdog._watching[self._ident]
-        elif (first := Watchdog._watching.get(self._ident)) is not None and self in first._beside:
-            first._beside.remove(self)
+    def _hand_over(self) -> None:
+        if self._loop is not None:
+            del Watchdog._watching[self._loop]
+        if self._beside:
+            successor, *successor._beside = self._beside
+            self._beside = []
+            successor._begin()
 
     def _watch(self) -> None:
         looked_at = self._clock.boot()
