@@ -40,7 +40,7 @@ class Watchdog:
     """A thread that checks whether the loop is blocked; ``limit`` None: it never ends the process."""
 
     _watching: ClassVar[dict[asyncio.AbstractEventLoop, Watchdog]] = {}
-    """The one that watches each loop: one hang counts once."""
+    """By loop, the watchdog that watches it: one hang counts once."""
 
     def __init__(
         self,
