@@ -12,9 +12,12 @@ A = OpenedStore("a.db", "id-a", new_record(1, 2, "id-a"))
 B = OpenedStore("b.db", "id-b", new_record(2, 2, "id-a"))
 OTHER = OpenedStore("c.db", "id-c", new_record(2, 2, "id-x"))
 NEW = OpenedStore("new.db", "id-new", None)
+NEWER = OpenedStore("m.db", "id-m", None)
+UNFINISHED = OpenedStore("a.db", "id-a", None)
+"""The first store of an application whose beginning was cut off before that store had its record."""
 
 
-@pytest.mark.parametrize("found", [[A, B], [A, None], [None, B], [A, NEW], [NEW, OpenedStore("m.db", "id-m", None)]])
+@pytest.mark.parametrize("found", [[A, B], [A, None], [None, B], [UNFINISHED, B], [NEW, NEWER]])
 def test_partitions_in_order_are_accepted_also_while_one_cannot_be_reached(found: list[OpenedStore | None]) -> None:
     check_list(found)
 
@@ -28,6 +31,8 @@ def test_partitions_in_order_are_accepted_also_while_one_cannot_be_reached(found
         ([A, B, NEW], "expected all 2 partitions in the list, found 3 stores; name p1, p2"),
         ([A], "expected all 2 partitions in the list, found 1 store; name p1, p2"),
         ([A, OTHER], "expected the partitions of one application, found c.db"),
+        ([A, NEW], "expected p2 of the application in place 2, found new.db, a new store"),
+        ([NEW, B], "expected p1 of the application in place 1, found new.db, a new store"),
     ],
 )
 def test_another_list_is_refused(found: list[OpenedStore | None], says: str) -> None:

@@ -254,3 +254,17 @@ async def test_a_store_with_tasks_becomes_no_partition(stores: list[str]) -> Non
             pass
     async with app_of(stores[0]).client() as client:
         assert len(await client.tasks()) == 1
+
+
+async def test_a_new_store_in_the_place_of_a_partition_is_refused_and_stays_new(
+    stores: list[str], tmp_path: Path
+) -> None:
+    async with app_of(stores).client() as client:
+        await client.submit_many(patient, [(), ()], ids=[ids_of(1, 1)[0], ids_of(2, 1)[0]])
+    empty = f"sqlite:///{tmp_path / 'empty.db'}"
+    for wrong in ([stores[0], empty], [empty, stores[1]]):
+        with pytest.raises(SettingsError, match=r"found .*empty\.db, a new store"):
+            async with app_of(wrong).client():
+                pass
+    async with app_of(empty).client() as client:
+        assert await client.tasks() == []

@@ -25,28 +25,32 @@ async def enrolled(
     New ones get their records, with ``creates``. Raises SettingsError for a list that cannot be, and StoreUnavailable
     where new stores are to be begun and one of them cannot be reached.
     """
+    # The first store is read first: whoever writes the records gives it the last one.
     found = [None if each is None else await _looked_at(*each, environment) for each in listed]
     check_list(found)
     if all(each is None or each.record is not None for each in found):
         return found
-    known = next((each.record.first for each in found if each is not None and each.record is not None), None)
-    if known is None and (None in found or not creates):
+    opened = [each for each in found if each is not None]
+    if len(opened) < len(found) or not creates:
         _refuse_beginning(found, creates=creates)
-    for each in found:
-        if each is not None and each.record is None:
-            check_new(each)
-    first = known or next(each.id for each in found if each is not None)
-    key = environment.random.randbytes(TOKEN_KEY_BYTES)
-    for number, (each, store) in enumerate(zip(found, listed, strict=True), 1):
-        if each is None or store is None:
-            continue
-        # Tokens of one store are read by clients of all.
-        key = await store[1].client.completion_key(key)
+    for each in opened:
         if each.record is None:
-            kept = await store[1].host.keep_partition(new_record(number, len(listed), first))
-            found[number - 1] = replace(each, record=kept)
+            check_new(each)
+    stores = [each[1] for each in listed if each is not None]
+    await _share_key(stores, environment)
+    for place, store in reversed(list(enumerate(stores))):
+        # The record of the first store shows that every store has had its own.
+        kept = await store.host.keep_partition(new_record(place + 1, len(stores), opened[0].id))
+        found[place] = replace(opened[place], record=kept)
     check_list(found)
     return found
+
+
+async def _share_key(stores: Sequence[Store], environment: Environment) -> None:
+    """Gives each store the key of the first: tokens of one store are read by clients of all."""
+    key = environment.random.randbytes(TOKEN_KEY_BYTES)
+    for store in stores:
+        key = await store.client.completion_key(key)
 
 
 async def _looked_at(address: str, store: Store, environment: Environment) -> OpenedStore:

@@ -26,7 +26,8 @@ class OpenedStore(Struct, frozen=True):
 def check_list(found: Sequence[OpenedStore | None]) -> None:
     """Raises SettingsError unless these stores, in this order, are the partitions of one application.
 
-    None stands for a store that cannot be reached: what it is shows later. New stores among them may have no record.
+    None stands for a store that cannot be reached: what it is shows later. New stores may have no record until the
+    first store, which gets its own last, has one.
     """
     opened = [store for store in found if store is not None]
     for place, store in enumerate(opened):
@@ -51,6 +52,20 @@ def check_list(found: Sequence[OpenedStore | None]) -> None:
             raise SettingsError(
                 f"store: expected the partitions in the order {names}, found {record.name} ({store.address}) in "
                 f"place {number}; put the list into that order"
+            )
+    _check_begun(found, records[0].first)
+
+
+def _check_begun(found: Sequence[OpenedStore | None], first: str) -> None:
+    """Raises SettingsError for a new store in the place of a partition: tasks of that one would be submitted again."""
+    has_begun = found[0] is not None and found[0].record is not None
+    for number, store in enumerate(found, 1):
+        if store is None or store.record is not None:
+            continue
+        if has_begun or (number == 1 and store.id != first):
+            raise SettingsError(
+                f"store: expected {partition_name(number)} of the application in place {number}, found "
+                f"{store.address}, a new store; correct the address, or restore the store"
             )
 
 
