@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -10,6 +11,8 @@ from click.testing import CliRunner
 
 from stepward import App, wait_for, workflow
 from stepward.cli.main import cli
+from stepward.client import session_of
+from stepward.model.records import Alert
 from stepward.store.partitions.placement import initial_shards, shard_of
 
 
@@ -47,6 +50,36 @@ async def test_pages_and_the_api_show_all_partitions_and_name_a_missing_one(stor
         page = await browser.get("/tasks")
         assert all(id in page.text for id in ids)
         assert (await browser.get("/metrics")).status_code == 200
+
+
+async def test_alerts_and_dead_letters_of_every_partition_are_acted_on_by_their_numbers(stores: list[str]) -> None:
+    app = App("tools", workflows=[patient], store=stores)
+    async with app.client() as client:
+        whole: Any = session_of(client).store
+        for member in whole.partitions.members:
+            await member.store.host.warn(Alert(kind="internal", message=member.name))
+            await member.store.messages.put("replies.tools.web", [(b"[]", None)])
+        messages = await whole.messages.read("replies.tools.web", 0, 10)
+        await whole.messages.bury("replies.tools.web", [(message.token, "no event") for message in messages])
+    application = app.asgi(local_admin=True)
+    transport = httpx.ASGITransport(application)
+    async with application, httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8321/api/v1") as browser:
+
+        async def numbers(listed: str) -> list[int]:
+            return sorted(row["number"] for row in (await browser.get(listed)).json())
+
+        letters, alerts = await numbers("dead-letters"), await numbers("alerts")
+        assert letters == [1, 10**12 + 1] and set(letters) <= set(alerts)
+        of_none = 5 * 10**12 + 1
+        assert (await browser.post(f"alerts/{of_none}/acknowledge")).status_code == 404
+        gone = await browser.post("dead-letters/discard", json={"numbers": [of_none]})
+        assert gone.json() == {"numbers": []}
+        assert (await numbers("dead-letters"), await numbers("alerts")) == (letters, alerts)
+        for number in alerts:
+            assert (await browser.post(f"alerts/{number}/acknowledge")).status_code == 204
+        gone = await browser.post("dead-letters/discard", json={"numbers": letters})
+        assert sorted(gone.json()["numbers"]) == letters
+        assert (await numbers("dead-letters"), await numbers("alerts")) == ([], [])
 
 
 def test_a_partition_that_is_down_is_named_beside_what_the_others_have(stores: list[str], tmp_path: Path) -> None:

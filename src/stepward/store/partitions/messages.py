@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import decode_event
 from stepward.store.contract import Store, StoredMessage
-from stepward.store.partitions.numbers import by_partition, outside
+from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partitions import Partitions
 
@@ -53,7 +53,7 @@ class PartitionedMessages:
         return found
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
-        for partition, own in self._split(tokens):
+        for partition, own in self._partitions.by_number(tokens).items():
             await partition.ask(lambda store, own=own: store.messages.settle(queue, own))  # type: ignore[misc]
 
     async def bury(
@@ -61,7 +61,7 @@ class PartitionedMessages:
     ) -> None:
         """As ``MessageStore.bury``, in the store of each message."""
         reasons = dict(dead_letters)
-        for partition, own in self._split(reasons):
+        for partition, own in self._partitions.by_number(reasons).items():
             letters = [(token, reasons[outside(partition.number, token)]) for token in own]
             await partition.ask(lambda store, letters=letters: store.messages.bury(queue, letters, told))  # type: ignore[misc]
 
@@ -73,9 +73,6 @@ class PartitionedMessages:
         """As ``MessageStore.nonempty``."""
         found = await self._partitions.read_each(lambda store: store.messages.nonempty(prefix, limit))
         return sorted({queue for _, queues in found for queue in queues})[:limit]
-
-    def _split(self, tokens: Sequence[int] | dict[int, str]) -> list[tuple[Partition, list[int]]]:
-        return [(self._partitions.numbered(place), own) for place, own in by_partition(tokens).items()]
 
 
 def _id_of(body: bytes) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 SPAN = 10**12
 """A number of partition N is N - 1 times that more than in its store: those of the first stay as they are."""
 
@@ -17,12 +15,3 @@ def inside(number: int) -> tuple[int, int]:
     """The partition, counted from 1, and the number in its store."""
     place, own = divmod(number, SPAN)
     return place + 1, own
-
-
-def by_partition(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """The numbers in each store, by its partition."""
-    found: dict[int, list[int]] = {}
-    for number in numbers:
-        partition, own = inside(number)
-        found.setdefault(partition, []).append(own)
-    return found

@@ -16,7 +16,7 @@ from stepward.model.limits.slots import SlotLease
 from stepward.model.messages.webhooks import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter
 from stepward.store.partitions import merging
-from stepward.store.partitions.numbers import by_partition, inside, outside
+from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partitions import Partitions
 
@@ -38,8 +38,7 @@ class PartitionedActs:
         return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
 
     async def acknowledge(self, number: int, actor: str) -> bool:
-        partition, own = inside(number)
-        holder = self._partitions.numbered(partition)
+        ((holder, (own,)),) = self._partitions.by_number([number]).items()
         return await holder.ask(lambda store: store.operators.acknowledge(own, actor))
 
     async def alert_sinks(self) -> list[ReportedSink]:
@@ -49,8 +48,7 @@ class PartitionedActs:
 
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         receipts: list[AlertReceipt] = []
-        for place, own in by_partition(numbers).items():
-            partition = self._partitions.numbered(place)
+        for partition, own in self._partitions.by_number(numbers).items():
             found = await partition.read(lambda store, own=own: store.operators.alert_receipts(own))  # type: ignore[misc]
             receipts += [replace(each, number=outside(partition.number, each.number)) for each in found]
         return receipts
@@ -91,16 +89,14 @@ class PartitionedActs:
 
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
         found: list[int] = []
-        for place, own in by_partition(numbers).items():
-            partition = self._partitions.numbered(place)
+        for partition, own in self._partitions.by_number(numbers).items():
             put = await partition.ask(lambda store, own=own: store.operators.put_back(own, actor))  # type: ignore[misc]
             found += [outside(partition.number, number) for number in put]
         return found
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         found: list[int] = []
-        for place, own in by_partition(numbers).items():
-            partition = self._partitions.numbered(place)
+        for partition, own in self._partitions.by_number(numbers).items():
             gone = await partition.ask(lambda store, own=own: store.operators.discard(own, actor))  # type: ignore[misc]
             found += [outside(partition.number, number) for number in gone]
         return found

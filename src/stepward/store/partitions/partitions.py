@@ -9,6 +9,7 @@ from typing import TypeVar
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
+from stepward.store.partitions.numbers import inside
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of
 
@@ -75,8 +76,22 @@ class Partitions:
         return {member.name: str(member.failed) for member in self.members if member.failed is not None}
 
     def numbered(self, number: int) -> Partition:
-        """The partition in that place, counted from 1; the first for a number that no partition has."""
-        return self.members[number - 1 if 0 < number <= len(self.members) else 0]
+        """The partition in that place, counted from 1."""
+        return self.members[number - 1]
+
+    def by_number(self, numbers: Iterable[int]) -> dict[Partition, list[int]]:
+        """The numbers of alerts, dead letters or messages in each store, by its partition.
+
+        A number of no partition is one that the first store does not have either.
+        """
+        found: dict[Partition, list[int]] = {}
+        for number in numbers:
+            place, own = inside(number)
+            if 1 <= place <= len(self.members):
+                found.setdefault(self.numbered(place), []).append(own)
+            else:
+                found.setdefault(self.members[0], []).append(number)
+        return found
 
     async def read_each(self, verb: StoreVerb[T]) -> list[tuple[Partition, T]]:
         """What each store that can be reached answers, in order. Raises StoreUnavailable if none can."""

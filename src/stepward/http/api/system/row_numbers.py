@@ -8,8 +8,9 @@ from msgspec import Meta
 
 from stepward.http.problems import HttpRefusal
 
-NUMBERS = 2**31
-"""One more than the highest number of an alert or a dead letter."""
+NUMBERS = 2**53
+"""One more than the highest number of an alert or a dead letter: up to there numbers of JSON are exact. Those of the
+second of several stores begin at 10**12."""
 Number = Annotated[int, Meta(ge=1, lt=NUMBERS)]
 
 
