@@ -12,10 +12,18 @@ import pytest
 from stepward import Accepted, Agent, App, Client, Message, Singleton, TaskNotFound, wait_for, workflow
 from stepward.cli.input.operator_store import operator_client
 from stepward.client import TaskStatus, session_of
-from stepward.errors import Refused, SettingsError, StoreUnavailable, StoreUnusable
+from stepward.errors import (
+    BatchNotFound,
+    IllegalTransition,
+    Refused,
+    SettingsError,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from stepward.settings import Settings
 from stepward.store.contract import Transaction
 from stepward.store.partitions.placement import initial_shards, shard_of
+from stepward.views.relatives import family
 from tests.until import until
 
 tools = Agent("tools")
@@ -155,6 +163,21 @@ async def test_what_is_set_for_all_is_set_in_every_store(stores: list[str]) -> N
         assert len(acts) == 2
 
 
+async def test_a_batch_is_steered_where_its_part_has_not_ended(stores: list[str]) -> None:
+    async with app_of(stores).client() as client:
+        for id in (*ids_of(1, 1), *ids_of(2, 1)):
+            await client.submit(patient, id=id)
+        batch = await client.batches.start(await client.batches.preview("cancel", "state = 'pending'"))
+        whole: Any = session_of(client).store
+        await whole.partitions.members[1].store.operators.steer_batch(batch.id, "stop", "somebody")
+        assert (await client.batches.pause(batch.id)).state == "paused"
+        assert (await client.batches.stop(batch.id)).state == "stopped"
+        with pytest.raises(IllegalTransition, match="found it stopped"):
+            await client.batches.stop(batch.id)
+        with pytest.raises(BatchNotFound):
+            await client.batches.stop("unknown")
+
+
 async def test_a_key_finds_its_task_wherever_that_is(stores: list[str]) -> None:
     app = app_of(stores)
     async with app.running(), app.client() as client:
@@ -187,6 +210,12 @@ async def test_a_store_that_is_down_stops_its_share_alone(stores: list[str], tmp
         assert list(store.missing) == ["p2"]
         with pytest.raises(StoreUnavailable, match="partition p2"):
             await client.submit(patient, id=ids_of(2, 2)[1])
+        parent = ids_of(1, 2)[1]
+        assert await (await client.submit(doubled, 1, id=parent)).result(timeout=30) == 2
+        shown = await family(client, await session_of(client).record(f"{parent}/child/1"), [])
+        assert shown.parent == parent
+        with pytest.raises(StoreUnavailable, match="partition p2"):
+            await store.supervisor.outlived_tasks(["of-the-other"], "")
         (tmp_path / "b.db").rmdir()
         (tmp_path / "away.db").rename(tmp_path / "b.db")
         (there,) = ids_of(2, 1)

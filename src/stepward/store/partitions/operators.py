@@ -163,11 +163,25 @@ class PartitionedOperators(PartitionedActs):
         return merging.merged_batch(parts) if parts else None
 
     async def steer_batch(self, id: str, act: str, actor: str, rate: float | None = None) -> Batch:
-        """As ``BatchStore.steer_batch``, in each store."""
+        """As ``BatchStore.steer_batch``, in each store where its part can be steered: one may have ended before another.
+
+        Raises Refused if no part can.
+        """
         share = None if rate is None else rate / len(self._partitions.members)
-        found = await self._partitions.write_each(lambda store: store.operators.steer_batch(id, act, actor, share))
-        return merging.merged_batch(found)
+        found = await self._partitions.write_each(partial(_steered, id=id, act=act, actor=actor, rate=share))
+        steered = [each for each in found if isinstance(each, Batch)]
+        for refusal in found:
+            if not steered and isinstance(refusal, Refused):
+                raise refusal
+        return await self.batch(id) or merging.merged_batch(steered)
 
 
 async def _changes(store: Store, *, place: ChangesPlace | None, also: Sequence[str]) -> ChangedTasks:
     return await store.operators.changes(place, also)
+
+
+async def _steered(store: Store, *, id: str, act: str, actor: str, rate: float | None) -> Batch | Refused:
+    try:
+        return await store.operators.steer_batch(id, act, actor, rate)
+    except Refused as refusal:
+        return refusal

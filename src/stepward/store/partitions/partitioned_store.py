@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from stepward.clock import Environment
@@ -18,6 +19,7 @@ from stepward.store.contract import (
     MessageStore,
     OperatorStore,
     SchedulerStore,
+    Store,
     SupervisorStore,
 )
 from stepward.store.open_store import open_store
@@ -180,11 +182,21 @@ class _PartitionedReads:
         self._partitions = partitions
 
     async def outlived_tasks(self, uids: Sequence[str], after: str) -> list[Task]:
-        """All of the tasks in one page, in the order of their uids."""
-        found: list[Task] = []
-        for member in self._partitions.members:
-            place = after
-            while page := await member.read(lambda store, place=place: store.supervisor.outlived_tasks(uids, place)):  # type: ignore[misc]
-                found += page
-                place = page[-1].uid
-        return sorted(found, key=lambda task: task.uid)
+        """All of the tasks in one page, in the order of their uids: those of every store that can be reached.
+
+        Raises StoreUnavailable if none of the tasks was found and a store could not be asked: they may be there.
+        """
+        found = await self._partitions.read_each(partial(_outlived, uids=uids, after=after))
+        tasks = [task for _, those in found for task in those]
+        failures = [member.failed for member in self._partitions.members if member.failed is not None]
+        if uids and not after and not tasks and failures:
+            raise failures[0]
+        return sorted(tasks, key=lambda task: task.uid)
+
+
+async def _outlived(store: Store, *, uids: Sequence[str], after: str) -> list[Task]:
+    found: list[Task] = []
+    while page := await store.supervisor.outlived_tasks(uids, after):
+        found += page
+        after = page[-1].uid
+    return found
