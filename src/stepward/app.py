@@ -13,10 +13,10 @@ from stepward import partitions_running as partitioned
 from stepward.agent.declaration import Agent
 from stepward.app_arguments import (
     checked_name,
-    checked_receivers,
     checked_redact,
     chosen_agents,
     operations_of,
+    receivers_of,
     routes_of,
     several,
 )
@@ -34,7 +34,6 @@ from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from stepward.mounting import mounted
-from stepward.observers.event_webhooks import webhooks_of
 from stepward.observers.logs import LogObserver
 from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
@@ -252,7 +251,7 @@ class App(ScheduleDeclarations):
         return running
 
     async def _open(self, settings: Settings, roles: Roles, place: partitioned.PartitionPlace | None = None) -> Running:
-        webhooks = checked_receivers(self._webhooks, webhooks_of(settings, self.name)) if roles.supervisor else ()
+        webhooks = receivers_of(self.name, self._webhooks, settings, self.registry) if roles.supervisor else ()
         codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
         store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
         await store.open()

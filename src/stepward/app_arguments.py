@@ -14,12 +14,13 @@ from stepward.model.action import Action
 from stepward.model.failures import Redact
 from stepward.model.messages.event_queues import CODES, webhook_route
 from stepward.model.messages.status_events import StatusEventType
+from stepward.observers.event_webhooks import webhooks_of
+from stepward.settings import Settings
 from stepward.settings.sink_settings import NAME as WEBHOOK
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
 T = TypeVar("T")
-R = TypeVar("R", bound=EventReceiver)
 NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -73,8 +74,12 @@ def _kind(given: object, what: str) -> StatusEventType:
     return StatusEventType(given)
 
 
-def checked_receivers(declared: Sequence[str], receivers: Sequence[R]) -> Sequence[R]:
-    """``receivers``, if there is one for each declared webhook and no other. Raises SettingsError."""
+def receivers_of(app: str, declared: Sequence[str], settings: Settings, known: Registry) -> Sequence[EventReceiver]:
+    """The receivers of the settings, if there is one for each declared webhook and no other. Raises SettingsError.
+
+    A Supervisor without the application's code declares none, and has all receivers of its settings.
+    """
+    receivers = webhooks_of(settings, app)
     given = [receiver.name for receiver in receivers]
     for name in declared:
         if name not in given:
@@ -82,7 +87,7 @@ def checked_receivers(declared: Sequence[str], receivers: Sequence[R]) -> Sequen
                 f"webhooks: expected url and secret of {name}, which App.webhook declares, found none; add the receiver"
             )
     for name in given:
-        if name not in declared:
+        if name not in declared and known.workflows:
             raise SettingsError(f"webhooks: expected {name} to be declared by App.webhook, found it is not; declare it")
     return receivers
 

@@ -59,7 +59,7 @@ PRIVATE = [
 
 @pytest.mark.parametrize("address", PRIVATE)
 def test_private_addresses_are_for_hosts_that_are_allowed_by_name(address: str) -> None:
-    with pytest.raises(AlertRefused, match=r"which is private; name hooks\.example\.com in webhook_private_hosts"):
+    with pytest.raises(AlertRefused, match=r"which is private; name hooks\.example\.com in its private_hosts"):
         allowed("https://hooks.example.com/", "93.184.216.34", address)
     with pytest.raises(AlertRefused, match="which is private"):
         allowed("https://hooks.example.com/", address, allow_http=True, private=("other.example.com",))

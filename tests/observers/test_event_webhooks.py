@@ -146,6 +146,17 @@ async def test_a_supervisor_needs_the_receiver_of_each_webhook_and_no_other(tmp_
             pass
 
 
+async def test_a_supervisor_without_code_posts_to_the_receivers_of_its_settings(tmp_path: Path) -> None:
+    async with receiving() as receiver:
+        app = shop(tmp_path, receiver)
+        app.webhook("crm", events=["stepward.task.completed"])
+        async with app.running(supervisor=False), app.client() as client:
+            await (await client.submit(notify, "hello", id="B-1")).result()
+        given = {"crm": {"url": receiver.url, "secret": SECRET}}
+        assert (await App("shop", store=app.settings.store, webhooks=given).supervise_once()).posted == 1
+        assert events(receiver.received) == [("B-1", "task.completed")]
+
+
 def test_code_without_an_event_loop_sees_webhooks_too(tmp_path: Path) -> None:
     with App("shop", workflows=[], store=f"sqlite:///{tmp_path}/shop.db").sync_client() as client:
         assert client.webhooks() == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import ssl
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -189,6 +191,25 @@ async def test_a_name_that_takes_too_long_to_resolve_is_left_and_nothing_sent_la
         resolved.set()
         await receiver.hung_up.wait()
     assert receiver.received == []
+
+
+async def test_a_receiver_that_hangs_holds_up_no_other() -> None:
+    loop, asked, resolved = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    def slow(host: str, port: int) -> list[str]:
+        loop.call_soon_threadsafe(asked.set)
+        resolved.wait()
+        return ["127.0.0.1"]
+
+    async with receiving() as receiver, asyncio.TaskGroup() as group:
+        group.create_task(sink(receiver, resolve=slow).deliver(ALERT, AlertNews.RAISED))
+        await asked.wait()
+        try:
+            await sink(receiver, timeout=2.0).deliver(ALERT, AlertNews.RAISED)
+        finally:
+            resolved.set()
+    assert len(receiver.received) == 2
 
 
 async def test_a_closed_port_is_a_refusal() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,7 +18,8 @@ from stepward.supervisor import Supervisor
 from stepward.supervisor.webhooks.outgoing_events import LARGEST_DATA, outgoing
 from stepward.supervisor.webhooks.webhook_delivery import PAGE, REFUSALS_IN_A_ROW, TASKS_AT_ONCE
 from stepward.telemetry.process_metrics import ProcessMetrics
-from tests.supervisor.conftest import Bench
+from tests.supervisor.conftest import Bench, beside
+from tests.until import until
 
 QUEUE = "webhooks.shop.crm"
 
@@ -36,6 +38,16 @@ class FakeReceiver:
         status = self.answer(id)
         if status != 204:
             raise AlertRefused(f"expected an answer of 200 to 299, found {status}", status=status)
+        self.took.append(id)
+
+
+@dataclass
+class SlowReceiver(FakeReceiver):
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def deliver(self, id: str, body: bytes) -> None:
+        self.asked.append(id)
+        await self.answers.wait()
         self.took.append(id)
 
 
@@ -194,6 +206,51 @@ async def test_an_event_whose_taking_was_not_recorded_comes_again_under_its_id(
         await dying.once()
     await look(bench, receiver)
     assert receiver.took == ["a/1", "a/2", "a/1", "a/2"]
+
+
+async def test_a_slow_receiver_holds_up_no_other(bench: Bench, receiver: FakeReceiver) -> None:
+    slow = SlowReceiver("ledger", "webhooks.shop.ledger")
+    bench.store.queues[slow.queue] = [WaitingEvent(token=99, body=event("s/1"))]
+    supervisor = bench.supervisor(webhooks=[slow, receiver])
+
+    async def passed() -> list[str]:
+        await supervisor.turn()
+        return receiver.took
+
+    for id in ("a/1", "b/1"):
+        queued(bench, id)
+        await until(passed, lambda took, id=id: took[-1:] == [id])  # type: ignore[misc]
+    assert (slow.asked, slow.took) == (["s/1"], [])
+    slow.answers.set()
+    await beside()
+    assert slow.took == ["s/1"] and bench.store.queues[slow.queue] == []
+
+
+async def test_a_supervisor_that_leads_no_more_records_what_was_taken_and_posts_no_more(bench: Bench) -> None:
+    slow = SlowReceiver()
+    queued(bench, "a/1", "a/2")
+    supervisor = bench.supervisor(webhooks=[slow])
+
+    async def passed() -> list[str]:
+        await supervisor.turn()
+        return slow.asked
+
+    await until(passed)
+    bench.store.term = None
+    await supervisor.turn()
+    slow.answers.set()
+    await beside()
+    assert slow.took == ["a/1"]
+    assert [waiting.token for waiting in bench.store.queues[QUEUE]] == [2]
+
+
+async def test_a_webhook_that_another_leader_had_not_is_reported_again(bench: Bench, receiver: FakeReceiver) -> None:
+    supervisor = bench.supervisor(webhooks=[receiver])
+    await supervisor.once()
+    bench.store.known.clear()
+    queued(bench, "a/1")
+    await supervisor.once()
+    assert receiver.took == ["a/1"] and list(bench.store.known) == ["crm"]
 
 
 async def test_what_was_taken_and_refused_is_counted(bench: Bench, receiver: FakeReceiver) -> None:

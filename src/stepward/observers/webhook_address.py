@@ -110,8 +110,8 @@ def _check(target: WebhookTarget, address: Address, *, is_private_allowed: bool)
     is_private = any(address in network for network in PRIVATE)
     if is_private and not is_private_allowed and not (address.is_loopback and _names_this_host(target)):
         raise AlertRefused(
-            f"{target}: expected a public address, found {address}, which is private; name {target.host} in "
-            "webhook_private_hosts if that is meant"
+            f"{target}: expected a public address, found {address}, which is private; name {target.host} in its "
+            "private_hosts, or in webhook_private_hosts for webhook_url, if that is meant"
         )
 
 

@@ -1,7 +1,8 @@
 """Signed posts (Standard Webhooks) to one receiver, whose address is checked at each.
 
-They use the standard library's client in a thread: it needs no further dependency, and connects to the address that was
-checked. Redirects are not followed: they would bypass that check.
+They use the standard library's client in threads: it needs no further dependency, and connects to the address that was
+checked. Each receiver has threads of its own, so that a slow one holds up no other. Redirects are not followed: they
+would bypass that check.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import socket
 import ssl
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused
@@ -20,6 +22,8 @@ from stepward.observers.webhook_address import Resolve, WebhookTarget, addresses
 from stepward.observers.webhook_signature import key_of, signed_headers
 
 TIMEOUT = 10.0
+MOST_POSTS = 8
+"""Most posts to one receiver at the same time."""
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 ANSWER_BYTES = 64 * 1024
 READ_BYTES = 4096
@@ -58,6 +62,7 @@ class SignedPosts:
         self._clock = clock or SystemClock()
         self._resolve = resolve
         self._tls = tls or ssl.create_default_context()
+        self._threads = ThreadPoolExecutor(MOST_POSTS, "stepward-webhook")
 
     async def post(self, id: str, body: bytes) -> None:
         """Post under an id, the same for each repetition. Raises AlertRefused unless the receiver took it."""
@@ -65,7 +70,8 @@ class SignedPosts:
         exchange = Exchange(self.target, self._timeout, self._tls)
         try:
             async with asyncio.timeout(self._timeout):
-                status = await asyncio.to_thread(self._exchanged, exchange, body, headers)
+                exchanging = (self._exchanged, exchange, body, headers)
+                status = await asyncio.get_running_loop().run_in_executor(self._threads, *exchanging)
         except TimeoutError:
             # The thread may still be reading from a receiver that sends a byte at a time.
             raise AlertRefused(f"{self.target}: expected an answer within {self._timeout:g} s, found none") from None
@@ -126,6 +132,8 @@ class Exchange:
 
     def _first_that_answers(self, addresses: list[str]) -> socket.socket:
         for address in addresses[:-1]:
+            if self._aborted:
+                raise TimeoutError
             try:
                 return socket.create_connection((address, self._target.port), self._timeout)
             except OSError:

@@ -67,9 +67,9 @@ class Supervisor:
         self._schedules = DueSchedules(store, observers, environment.new_uid, allowed=settings.warn_schedule_late)
         self._batches = BatchRunner(store, observers, environment.failpoint)
         self._delivery = AlertDelivery(store, sinks, observers)
-        self._alerts = Beside(self._delivery.run_on, observers, self._actor)
-        self._webhook_delivery = WebhookDelivery(store, webhooks, observers, environment)
-        self._webhooks = Beside(self._webhook_delivery.run_on, observers, self._actor)
+        self._alerts = Beside([self._delivery.run_on], observers, self._actor)
+        self._webhook_delivery = WebhookDelivery(store, webhooks, observers, environment, lambda: self._led)
+        self._webhooks = Beside(self._webhook_delivery.works, observers, self._actor)
         self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules)
         self._retention = Retention(
             store,

@@ -7,7 +7,8 @@ receiver took it. The events of a task wait behind one that was refused; those o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -39,6 +40,8 @@ REFUSALS_IN_A_ROW = 3
 """Refusals without an event taken in between, after which a receiver is asked nothing more in this round."""
 MOST_ROUNDS = 50
 """Rounds of one run beside the passes; the next pass begins another."""
+ROUND_SECONDS = 20.0
+"""Seconds after which a round posts nothing more, so that what was taken is recorded however slow the receiver is."""
 GONE = 410
 OF_THE_EVENT = frozenset({400, 409, 413, 415, 422})
 """Answers that refuse an event; with any other the receiver takes nothing at all."""
@@ -48,7 +51,7 @@ Lane = list[tuple[WaitingEvent, OutgoingEvent]]
 
 
 class WebhookDelivery:
-    """Delivers to the webhooks of this process while it leads."""
+    """Delivers to the webhooks of this process while it leads; ``leads`` says whether it does."""
 
     def __init__(
         self,
@@ -56,48 +59,64 @@ class WebhookDelivery:
         receivers: Sequence[EventReceiver],
         observers: Observers,
         environment: Environment,
+        leads: Callable[[], bool],
     ) -> None:
         self._store = store
         self._receivers = receivers
         self._observers = observers
         self._random = environment.random
+        self._boot = environment.clock.boot
         self._failpoint = environment.failpoint
+        self._leads = leads
         self._is_reported = False
-
-    async def run_on(self) -> None:
-        """Make rounds until nothing more is taken."""
-        for _ in range(MOST_ROUNDS):
-            if not await self.run():
-                return
+        self._reporting = asyncio.Lock()
+        self.works = [partial(self._run_on, receiver) for receiver in receivers]
+        """For each webhook, rounds until nothing more is taken: a slow receiver holds up none of the others."""
 
     async def run(self) -> int:
         """Offer what is due to every webhook, a round each; how many events were taken.
 
         A process without webhooks asks the store nothing.
         """
-        if not self._receivers:
+        rounds = await asyncio.gather(*map(self._offer, self._receivers), return_exceptions=True)
+        for failure in rounds:
+            if isinstance(failure, BaseException):
+                raise failure
+        return sum(taken for taken in rounds if isinstance(taken, int))
+
+    async def _run_on(self, receiver: EventReceiver) -> None:
+        for _ in range(MOST_ROUNDS):
+            if not self._leads() or not await self._offer(receiver):
+                return
+
+    async def _offer(self, receiver: EventReceiver) -> int:
+        await self._report_all()
+        webhook = await self._known(receiver.name)
+        if webhook is None:
+            # A process with other webhooks has led meanwhile.
+            self._is_reported = False
+            await self._report_all()
+            webhook = await self._known(receiver.name)
+        if webhook is None or webhook.disabled_at is not None or webhook.next_try > self._store.now():
             return 0
-        if not self._is_reported:
-            await self._store.report_webhooks(
-                [Webhook(name=each.name, description=each.description) for each in self._receivers]
-            )
-            self._is_reported = True
-        known = {webhook.name: webhook for webhook in await self._store.webhooks()}
-        now = self._store.now()
-        able = [
-            (receiver, known[receiver.name])
-            for receiver in self._receivers
-            if receiver.name in known
-            and known[receiver.name].disabled_at is None
-            and known[receiver.name].next_try <= now
-        ]
-        return sum(await asyncio.gather(*(self._round(receiver, webhook) for receiver, webhook in able)))
+        return await self._round(receiver, webhook)
+
+    async def _report_all(self) -> None:
+        async with self._reporting:
+            if not self._is_reported:
+                reported = [Webhook(name=each.name, description=each.description) for each in self._receivers]
+                await self._store.report_webhooks(reported)
+                self._is_reported = True
+
+    async def _known(self, name: str) -> Webhook | None:
+        return next((webhook for webhook in await self._store.webhooks() if webhook.name == name), None)
 
     async def _round(self, receiver: EventReceiver, webhook: Webhook) -> int:
         lanes, unreadable = await self._due(receiver.queue)
         if not lanes and not unreadable:
             return 0
-        round_ = Round(receiver)
+        ends = self._boot() + ROUND_SECONDS
+        round_ = Round(receiver, lambda: self._leads() and self._boot() < ends)
         await round_.deliver(lanes)
         self._failpoint("webhooks.record.before")
         deliveries = self._deliveries(webhook, round_, unreadable)
@@ -160,8 +179,9 @@ class WebhookDelivery:
 class Round:
     """What one receiver took and refused of the events that it was offered at one time."""
 
-    def __init__(self, receiver: EventReceiver) -> None:
+    def __init__(self, receiver: EventReceiver, goes_on: Callable[[], bool]) -> None:
         self._receiver = receiver
+        self._goes_on = goes_on
         self.taken: list[int] = []
         self.refused: list[tuple[WaitingEvent, str]] = []
         self.is_failing = False
@@ -183,6 +203,8 @@ class Round:
 
     async def _lane(self, lane: Lane) -> None:
         for event, leaving in lane:
+            if not self._goes_on():
+                return
             try:
                 await self._receiver.deliver(leaving.id, leaving.body)
             except BaseException as caught:
