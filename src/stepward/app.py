@@ -295,5 +295,6 @@ class App(ScheduleDeclarations):
             codec=codec,
             keeper=keeper,
             holds=None if place is None else place.holds,
+            owners=None if place is None else place.owners,
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)

@@ -13,6 +13,7 @@ from stepward.errors import CommitUnknown, SettingsError, StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
+from stepward.store.contract import ObjectOwnerStore
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import partition_name
 from stepward.supervisor.pass_report import PassReport
@@ -25,6 +26,8 @@ class PartitionPlace(NamedTuple):
     hints: Hints
     holds: Callable[[str], bool]
     """Whether a task of that id, or a schedule of that name, is placed here."""
+    owners: ObjectOwnerStore
+    """Those of large payloads in every store."""
 
 
 class BeginPartition(Protocol):
@@ -149,7 +152,7 @@ class PartitionsRunning(Running):
         partition = self._whole.partitions.numbered(number)
         await partition.open()
         holds = partial(self._whole.partitions.holds, partition)
-        return await begin(self._served[number], place=PartitionPlace(self.hints, holds))
+        return await begin(self._served[number], place=PartitionPlace(self.hints, holds, self._whole.supervisor))
 
 
 def _told(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
@@ -171,7 +174,7 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
     try:
         for partition in store.partitions.members:
             address = settings.stores[partition.number - 1]
-            place = PartitionPlace(Hints(), partial(store.partitions.holds, partition))
+            place = PartitionPlace(Hints(), partial(store.partitions.holds, partition), store.supervisor)
             try:
                 await partition.open()
                 report = (await one(settings.replaced({"store": address}), place)).plus(report)

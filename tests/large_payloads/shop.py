@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stepward import (
@@ -87,7 +88,7 @@ async def accept(message: Message, transaction: Transaction) -> Accepted:
     return Accepted(order, message.read(dict[str, str])["card"])
 
 
-def application(store: str, address: str | None, **settings: Any) -> App:
+def application(store: str | Sequence[str], address: str | None, **settings: Any) -> App:
     """The application on that store, whose large payloads are kept at that address."""
     app = App(
         "shop",

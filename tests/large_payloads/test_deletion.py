@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from stepward.clock import Environment, SystemClock
 from stepward.events import Observers
 from stepward.large_payloads import folder_of, keeper_of
 from stepward.store.contract import BATCH_ENDS
+from stepward.store.partitions.placement import initial_shards, shard_of
 from stepward.supervisor.deletions.large_payloads import ObjectCleaning
 from tests.large_payloads.shop import OVER, application, large
 from tests.until import until
@@ -88,6 +90,25 @@ async def test_orphans_are_deleted_once_they_are_old_and_nothing_else_is(tmp_pat
         clock.hours = 25.0
         await cleaning.run(in_background=False)
         assert objects(folder) == live
+
+
+async def test_a_supervisor_of_one_store_leaves_the_objects_of_the_others(tmp_path: Path) -> None:
+    folder = tmp_path / "large"
+    stores = [f"sqlite:///{tmp_path / name}.db" for name in ("a", "b")]
+    app = application(stores, f"file://{folder}")
+    ids = [f"card-{number}" for number in range(6)]
+    assert len({shard_of(id) in initial_shards(2)[0] for id in ids}) == 2
+    async with app.running(supervisor=False), app.client() as client:
+        await cards(client, *ids)
+    live = objects(folder)
+    keeper = keeper_of("shop", LargePayloads(f"file://{folder}", over_bytes=OVER), encrypts=False)
+    assert keeper is not None
+    await keeper.put("01890000-0000-7000-8000-000000000000", large("lost").encode())
+    for file in folder.rglob("*"):
+        if file.is_file():
+            os.utime(file, (0.0, 0.0))
+    await app.supervise_once()
+    assert objects(folder) == live
 
 
 async def test_a_missing_object_calls_an_operator_and_the_task_goes_on_once_it_is_back(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from stepward.model.messages.signing import Signer
 from stepward.model.records import Role
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
-from stepward.store.contract import Store
+from stepward.store.contract import ObjectOwnerStore, Store
 from stepward.submission import SubmissionQueue
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
@@ -56,6 +56,8 @@ class Parts:
     threads: bool = True
     holds: Callable[[str], bool] | None = None
     """Of a store that is one of several, whether the task of an id is placed there; None for a store alone."""
+    owners: ObjectOwnerStore | None = None
+    """Of a store that is one of several, those of all: their large payloads stand at one place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

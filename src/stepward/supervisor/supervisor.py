@@ -17,7 +17,7 @@ from stepward.events import AlertSink, EventReceiver, Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.policies import grown
 from stepward.settings import Settings
-from stepward.store.contract import FREED_AT_ONCE, Decision, Due, SupervisorStore
+from stepward.store.contract import FREED_AT_ONCE, Decision, Due, ObjectOwnerStore, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.archive import Archive, folder_archive
 from stepward.supervisor.batches import BatchRunner
@@ -42,7 +42,8 @@ HEARD_WITHIN = 0.5
 class Supervisor:
     """An instance of the Supervisor; ``turn`` makes one pass, ``once`` as many as are needed.
 
-    ``archive`` replaces the folder that the settings name; ``keeper`` keeps large payloads, whose objects it deletes.
+    ``archive`` replaces the folder that the settings name; ``keeper`` keeps large payloads, whose objects it deletes;
+    ``owners`` knows the tasks of all stores whose objects stand there, if there are several.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Supervisor:
         webhooks: Sequence[EventReceiver] = (),
         archive: Archive | None = None,
         keeper: PayloadKeeper | None = None,
+        owners: ObjectOwnerStore | None = None,
     ) -> None:
         self._store = store
         self._instance = instance
@@ -78,7 +80,7 @@ class Supervisor:
             clock=environment.clock,
             archive=archive or folder_archive(settings.archive, instance, keeper),
         )
-        self._cleaning = Cleaning(store, keeper, settings.archive, observers, environment)
+        self._cleaning = Cleaning(store, keeper, settings.archive, observers, environment, owners)
         self._expected_by: float | None = None
         self._must_forgive = False
         self._jumped = store.jumped()

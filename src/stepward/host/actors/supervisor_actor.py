@@ -71,4 +71,5 @@ class SupervisorActor:
             sinks=parts.sinks,
             webhooks=parts.webhooks,
             keeper=parts.keeper,
+            owners=parts.owners,
         )

@@ -176,7 +176,7 @@ class _PartitionedHost:
 
 
 class _PartitionedReads:
-    """What the HTTP API reads of tasks by their uids."""
+    """What the HTTP API reads of tasks by their uids, and the Supervisor of each store of the owners of objects."""
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
@@ -192,6 +192,16 @@ class _PartitionedReads:
         if uids and not after and not tasks and failures:
             raise failures[0]
         return sorted(tasks, key=lambda task: task.uid)
+
+    async def known_owners(self, uids: Sequence[str]) -> set[str]:
+        """As ``ObjectOwnerStore.known_owners``. Raises StoreUnavailable unless every store answers."""
+        found = await self._partitions.write_each(lambda store: store.supervisor.known_owners(uids))
+        return {uid for known in found for uid in known}
+
+    async def family(self, uid: str, limit: int) -> list[str]:
+        """As ``ObjectOwnerStore.family``; raises as ``known_owners``."""
+        found = await self._partitions.write_each(lambda store: store.supervisor.family(uid, limit))
+        return [each for family in found for each in family][:limit]
 
 
 async def _outlived(store: Store, *, uids: Sequence[str], after: str) -> list[Task]:

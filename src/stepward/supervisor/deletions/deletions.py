@@ -7,7 +7,7 @@ from pathlib import Path
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.large_payloads import PayloadKeeper
-from stepward.store.contract import SupervisorStore
+from stepward.store.contract import ObjectOwnerStore, SupervisorStore
 from stepward.supervisor.deletions.archive_erasure import ArchiveErasure
 from stepward.supervisor.deletions.large_payloads import ObjectCleaning
 
@@ -22,9 +22,12 @@ class Cleaning:
         archive: str | None,
         observers: Observers,
         environment: Environment,
+        owners: ObjectOwnerStore | None = None,
     ) -> None:
         self._objects = (
-            None if keeper is None else ObjectCleaning(store, keeper, observers=observers, environment=environment)
+            None
+            if keeper is None
+            else ObjectCleaning(store, keeper, observers=observers, environment=environment, owners=owners)
         )
         self._archive = (
             None

@@ -29,12 +29,22 @@ MESSAGE_SECONDS = 30 * 86_400.0
 
 
 class ObjectCleaning:
-    """Deletes objects for the Supervisor that leads, beside its passes."""
+    """Deletes objects for the Supervisor that leads, beside its passes.
+
+    ``owners`` knows the tasks of every store whose objects stand there, if there are others than ``store``.
+    """
 
     def __init__(
-        self, store: ObjectOwnerStore, keeper: PayloadKeeper, *, observers: Observers, environment: Environment
+        self,
+        store: ObjectOwnerStore,
+        keeper: PayloadKeeper,
+        *,
+        observers: Observers,
+        environment: Environment,
+        owners: ObjectOwnerStore | None = None,
     ) -> None:
         self._store = store
+        self._owners = owners or store
         self._keeper = keeper
         self._objects = keeper.objects
         self._observers = observers
@@ -91,7 +101,7 @@ class ObjectCleaning:
         age = self._keeper.orphans_after
         old = [each.name for each in page if not _is_message(each) and each.modified_at < now - age]
         roots = sorted({name.partition("/")[0] for name in old})
-        known = await self._store.known_owners(roots) if roots else set()
+        known = await self._owners.known_owners(roots) if roots else set()
         own = {folder_of(root) for root in known}
         doubtful = [name for name in old if name.rpartition("/")[0] not in own]
         return messages + [name for root in roots for name in await self._without_owner(root, doubtful)]
@@ -100,7 +110,7 @@ class ObjectCleaning:
         mine = [name for name in names if name.startswith(f"{root}/")]
         if not mine:
             return []
-        family = await self._store.family(root, FAMILY)
+        family = await self._owners.family(root, FAMILY)
         owned: Callable[[str], bool] = {folder_of(uid) for uid in family}.__contains__
         return [] if len(family) == FAMILY else [name for name in mine if not owned(name.rpartition("/")[0])]
 
