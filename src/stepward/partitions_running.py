@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from stepward.clock import Environment
@@ -56,7 +58,7 @@ class PartitionsRunning(Running):
         self.hints = Hints()
         self._observers = observers
         self._poll = settings.poll
-        self._served = {number: settings.replaced({"store": settings.stores[number - 1]}) for number in served}
+        self._served = {number: _settings_of(settings, number) for number in served}
         self._started: dict[int, Running] = {}
         self._waiting_for: dict[int, str] = {}
         """By partition, why its actors have not started."""
@@ -173,11 +175,10 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
     report, failure = PassReport(), None
     try:
         for partition in store.partitions.members:
-            address = settings.stores[partition.number - 1]
             place = PartitionPlace(Hints(), partial(store.partitions.holds, partition), store.supervisor)
             try:
                 await partition.open()
-                report = (await one(settings.replaced({"store": address}), place)).plus(report)
+                report = (await one(_settings_of(settings, partition.number), place)).plus(report)
             except StoreUnavailable as error:
                 failure = error
     finally:
@@ -185,6 +186,18 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
     if failure is not None:
         raise failure
     return report
+
+
+def _settings_of(settings: Settings, number: int) -> Settings:
+    """The settings of the actors of one store. It has an archive of its own, as it has a chain of acts of its own."""
+    own = {"store": settings.stores[number - 1]}
+    if settings.archive is not None:
+        folder = Path(settings.archive) / partition_name(number)
+        # Without the archive itself there is nothing to write to, as the Supervisor says.
+        with suppress(OSError):
+            folder.mkdir(0o700, exist_ok=True)
+        own["archive"] = str(folder)
+    return settings.replaced(own)
 
 
 def served_partitions(settings: Settings, names: bool | Iterable[str]) -> list[int]:

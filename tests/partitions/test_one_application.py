@@ -246,6 +246,21 @@ async def test_one_pass_of_the_supervisor_goes_over_every_store(stores: list[str
         assert len({shard_of(task.id) in initial_shards(2)[0] for task in await client.tasks()}) == 2
 
 
+async def test_each_store_has_an_archive_of_its_own(stores: list[str], tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    app = App("tools", workflows=[child], agents=[tools], store=stores, retention="1s", archive=str(archive))
+    async with app.running(supervisor=False), app.client() as client:
+        for id in (*ids_of(1, 1), *ids_of(2, 1)):
+            await (await client.submit(child, 1, id=id)).result(timeout=30)
+
+    async def archived() -> set[str]:
+        await app.supervise_once()
+        return {file.relative_to(archive).parts[0] for file in archive.rglob("*.jsonl.gz")}
+
+    assert await until(archived, lambda found: len(found) > 1) == {"p1", "p2"}
+
+
 async def waited(app: App) -> float:
     async with app.client() as client:
         return session_of(client).store.now()
