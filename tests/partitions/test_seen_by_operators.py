@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from stepward import App, wait_for, workflow
 from stepward.cli.main import cli
 from stepward.client import session_of
-from stepward.model.records import Alert
+from stepward.model.records import Alert, Audit
 from stepward.store.partitions.placement import initial_shards, shard_of
 
 
@@ -80,6 +80,19 @@ async def test_alerts_and_dead_letters_of_every_partition_are_acted_on_by_their_
         gone = await browser.post("dead-letters/discard", json={"numbers": letters})
         assert sorted(gone.json()["numbers"]) == letters
         assert (await numbers("dead-letters"), await numbers("alerts")) == ([], [])
+
+
+async def test_an_act_that_is_recorded_on_a_task_stands_in_the_audit_of_that_task(stores: list[str]) -> None:
+    app = App("tools", workflows=[patient], store=stores)
+    ids = [*ids_of(1, 1), *ids_of(2, 1)]
+    async with app.client() as client:
+        uids = [(await (await client.submit(patient, id=id)).status()).uid for id in ids]
+    async with app.client() as client:
+        proposed = [Audit(actor="ada", act="propose", task=uid) for uid in uids]
+        await session_of(client).store.operators.record_acts([*proposed, Audit(actor="ada", act="read")])
+        for id, uid in zip(ids, uids, strict=True):
+            assert [(act.act, act.task) for act in await client.audits(id) if act.actor == "ada"] == [("propose", uid)]
+        assert len([act for act in await client.audits() if act.actor == "ada"]) == 3
 
 
 def test_a_partition_that_is_down_is_named_beside_what_the_others_have(stores: list[str], tmp_path: Path) -> None:

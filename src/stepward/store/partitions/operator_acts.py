@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -14,7 +15,8 @@ from stepward.model.credentials import Credential
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slots import SlotLease
 from stepward.model.messages.webhooks import Webhook
-from stepward.model.records import Alert, Audit, DeadLetter
+from stepward.model.records import Alert, Audit, DeadLetter, Task
+from stepward.store.contract import Store
 from stepward.store.partitions import merging
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
@@ -158,7 +160,26 @@ class PartitionedActs:
         return any(await self._partitions.write_each(lambda store: store.operators.revoke_credential(id, actor)))
 
     async def record_acts(self, acts: Sequence[Audit]) -> None:
-        await self._partitions.any(lambda store: store.operators.record_acts(acts))
+        """Those on a task in its store, where its audit is read; the others in the first that can be reached."""
+        homes: dict[Partition | None, list[Audit]] = {}
+        for act in acts:
+            homes.setdefault(None if act.task is None else await self._home(act.task), []).append(act)
+        for home, those in homes.items():
+            record = partial(_record, acts=those)
+            await (self._partitions.any(record) if home is None else home.ask(record))
+
+    async def _home(self, uid: str) -> Partition | None:
+        """The partition of the task with that uid; None if there is no such task."""
+        members = self._partitions.where(uid)
+        return members[0] if len(members) == 1 else await self._partitions.holder(partial(_task, uid=uid), members)
 
     def _outside(self, partition: Partition, row: Numbered) -> Numbered:
         return replace(row, number=outside(partition.number, row.number))
+
+
+async def _record(store: Store, *, acts: Sequence[Audit]) -> None:
+    await store.operators.record_acts(acts)
+
+
+async def _task(store: Store, *, uid: str) -> Task | None:
+    return next(iter(await store.supervisor.outlived_tasks([uid], "")), None)
