@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 import pytest
@@ -213,13 +214,13 @@ async def test_a_slow_receiver_holds_up_no_other(bench: Bench, receiver: FakeRec
     bench.store.queues[slow.queue] = [WaitingEvent(token=99, body=event("s/1"))]
     supervisor = bench.supervisor(webhooks=[slow, receiver])
 
-    async def passed() -> list[str]:
+    async def posted(id: str) -> bool:
         await supervisor.turn()
-        return receiver.took
+        return receiver.took[-1:] == [id]
 
     for id in ("a/1", "b/1"):
         queued(bench, id)
-        await until(passed, lambda took, id=id: took[-1:] == [id])  # type: ignore[misc]
+        await until(partial(posted, id))
     assert (slow.asked, slow.took) == (["s/1"], [])
     slow.answers.set()
     await beside()
