@@ -44,11 +44,13 @@ class FakeReceiver:
 
 @dataclass
 class SlowReceiver(FakeReceiver):
+    answer: Callable[[str], int] = lambda id: 0
     answers: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def deliver(self, id: str, body: bytes) -> None:
         self.asked.append(id)
-        await self.answers.wait()
+        if self.answer(id) != 204:
+            await self.answers.wait()
         self.took.append(id)
 
 
@@ -243,6 +245,20 @@ async def test_a_supervisor_that_leads_no_more_records_what_was_taken_and_posts_
     await beside()
     assert slow.took == ["a/1"]
     assert [waiting.token for waiting in bench.store.queues[QUEUE]] == [2]
+
+
+async def test_a_supervisor_that_stops_records_what_was_taken(bench: Bench) -> None:
+    slow = SlowReceiver(answer=lambda id: 0 if id == "s/1" else 204)
+    queued(bench, "s/1", "a/1")
+    supervisor = bench.supervisor(webhooks=[slow])
+    await supervisor.turn()
+
+    async def took() -> list[str]:
+        return slow.took
+
+    assert await until(took) == ["a/1"]
+    await supervisor.close()
+    assert [waiting.token for waiting in bench.store.queues[QUEUE]] == [1]
 
 
 async def test_a_webhook_that_another_leader_had_not_is_reported_again(bench: Bench, receiver: FakeReceiver) -> None:

@@ -117,7 +117,17 @@ class WebhookDelivery:
             return 0
         ends = self._boot() + ROUND_SECONDS
         round_ = Round(receiver, lambda: self._leads() and self._boot() < ends)
-        await round_.deliver(lanes)
+        try:
+            await round_.deliver(lanes)
+        except asyncio.CancelledError:
+            # The next leader posts what was not taken, and no more.
+            await self._record(receiver, webhook, round_, unreadable)
+            raise
+        return await self._record(receiver, webhook, round_, unreadable)
+
+    async def _record(
+        self, receiver: EventReceiver, webhook: Webhook, round_: Round, unreadable: list[tuple[int, str]]
+    ) -> int:
         self._failpoint("webhooks.record.before")
         deliveries = self._deliveries(webhook, round_, unreadable)
         await self._store.record_deliveries(receiver.queue, deliveries)
