@@ -23,6 +23,7 @@ from stepward.errors import (
 from stepward.settings import Settings
 from stepward.store.contract import Transaction
 from stepward.store.partitions.placement import initial_shards, shard_of
+from stepward.store.sqlite.store import SqliteStore
 from stepward.views.relatives import family
 from tests.until import until
 
@@ -288,6 +289,30 @@ async def test_lists_that_cannot_be_are_refused_in_one_line(stores: list[str]) -
     with pytest.raises(SettingsError, match="expected some of p1, p2, found p3"):
         async with app_of(stores).running(partitions=["p3"]):
             pass
+
+
+async def test_a_list_that_is_refused_leaves_no_store_open(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with app_of(stores[1], "others").client():
+        pass
+    opened, closed = list[object](), list[object]()
+    opens, closes = SqliteStore.open, SqliteStore.close
+
+    async def opening(store: SqliteStore) -> None:
+        await opens(store)
+        opened.append(store)
+
+    async def closing(store: SqliteStore) -> None:
+        await closes(store)
+        closed.append(store)
+
+    monkeypatch.setattr(SqliteStore, "open", opening)
+    monkeypatch.setattr(SqliteStore, "close", closing)
+    with pytest.raises(StoreUnusable, match="others"):
+        async with app_of(stores).client():
+            pass
+    assert len(opened) == 1 and closed == opened
 
 
 async def test_a_store_with_tasks_becomes_no_partition(stores: list[str]) -> None:

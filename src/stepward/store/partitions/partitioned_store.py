@@ -83,12 +83,8 @@ class PartitionedStore:
     async def open(self) -> None:
         """Connects to every store that can be reached, and checks the list. Raises SettingsError for one that cannot
         be, StoreUnavailable where no store can be reached."""
-        failures = await asyncio.gather(*(self._connect(member) for member in self.partitions.members))
         try:
-            if all(failures):
-                raise next(failure for failure in failures if failure is not None)
-            reached = [member for member, failure in zip(self.partitions.members, failures, strict=True) if not failure]
-            for member, found in (await self._checked(reached)).items():
+            for member, found in (await self._checked(await self._connected())).items():
                 await check_keys(member.store.host, self._codec)
                 member.accept(found)
         except BaseException:
@@ -99,12 +95,15 @@ class PartitionedStore:
         for member in self.partitions.members:
             await member.close()
 
-    async def _connect(self, member: Partition) -> StoreUnavailable | None:
-        try:
-            await member.connect()
-        except StoreUnavailable as error:
-            return error
-        return None
+    async def _connected(self) -> list[Partition]:
+        """The stores that can be reached. Raises StoreUnavailable if none can, StoreUnusable once all were tried."""
+        members = self.partitions.members
+        failures = await asyncio.gather(*(member.connect() for member in members), return_exceptions=True)
+        away = [failure for failure in failures if isinstance(failure, StoreUnavailable)]
+        refused = [failure for failure in failures if failure is not None and failure not in away]
+        if refused or len(away) == len(members):
+            raise (refused or away)[0]
+        return [member for member, failure in zip(members, failures, strict=True) if failure is None]
 
     async def _checked(self, reached: Collection[Partition]) -> dict[Partition, Shards]:
         """The shards of each of these, if they are where they belong. Raises SettingsError."""
