@@ -182,13 +182,14 @@ async def test_a_batch_is_steered_where_its_part_has_not_ended(stores: list[str]
 async def test_a_key_finds_its_task_wherever_that_is(stores: list[str]) -> None:
     app = app_of(stores)
     async with app.running(), app.client() as client:
-        keys = [f"key-{number}" for number in range(6)]
+        keys = [f"key/{number}" for number in range(6)]
         first = [await client.submit(patient, per_key=Singleton(key, if_running="join")) for key in keys]
         again = [await client.submit(patient, per_key=Singleton(key, if_running="join")) for key in keys]
         assert [handle.id for handle in first] == [handle.id for handle in again]
         for handle in first:
             await handle.signal("go", 1)
             assert await handle.result(timeout=30) == 1
+        assert len([store for store in stores if await in_store(store)]) == 2
         with pytest.raises(Refused, match="expected no id beside it"):
             await client.submit(patient, id="chosen", per_key=Singleton("x"))
         with pytest.raises(Refused, match="expected an application with one store, found 2 partitions"):

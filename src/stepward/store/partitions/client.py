@@ -85,7 +85,7 @@ class PartitionedClient:
                 f"per_key: expected no id beside it where an application has several stores, found {chosen!r:.100}; "
                 "leave the id out: the key finds the task"
             )
-        partition = self._partitions.placed(rule.key)
+        partition = self._partitions.placed_key(rule.key)
         found = await partition.ask(lambda store: store.client.submit_keyed(tasks, rule, plans, actor=actor))
         self._partitions.note(found, partition)
         return found

@@ -11,7 +11,7 @@ from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
 from stepward.store.partitions.numbers import inside
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of
+from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of, shard_of_key
 
 T = TypeVar("T")
 MOST_HOMES = 20_000
@@ -31,8 +31,12 @@ class Partitions:
         ]
 
     def placed(self, id: str) -> Partition:
-        """The partition that holds the task of that id, the schedule of that name, or the key of submissions."""
+        """The partition that holds the task of that id, or the schedule of that name."""
         return self.members[self._placed[shard_of(id)]]
+
+    def placed_key(self, key: str) -> Partition:
+        """The partition of submissions under a key."""
+        return self.members[self._placed[shard_of_key(key)]]
 
     def _in_order_for(self, id: str) -> list[Partition]:
         """The partitions in the order in which a task is looked for: first where its id is placed.

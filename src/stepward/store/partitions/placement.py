@@ -33,8 +33,13 @@ def placement_key(id: str) -> str:
 
 
 def shard_of(id: str) -> int:
-    """The shard of a task, of a schedule or of a key of submissions."""
-    return int.from_bytes(blake2b(placement_key(id).encode(), digest_size=2).digest()) % SHARDS
+    """The shard of a task or of a schedule."""
+    return shard_of_key(placement_key(id))
+
+
+def shard_of_key(key: str) -> int:
+    """The shard of submissions under a key, of all of its text: ``customer/1`` is no child of ``customer``."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=2).digest()) % SHARDS
 
 
 def partition_name(number: int) -> str:
