@@ -145,6 +145,25 @@ async def test_a_response_queue_and_schedules_are_those_of_all_partitions(stores
         assert len(await client.schedules()) == 5
 
 
+async def test_messages_that_a_reader_failed_over_are_read_again(stores: list[str]) -> None:
+    async with app_of(stores).client() as client:
+        whole: Any = session_of(client).store
+
+        async def put() -> None:
+            for member in whole.partitions.members:
+                await member.store.messages.put("replies.tools.web", [(b"[]", None)])
+
+        await put()
+        first = await whole.messages.read("replies.tools.web", 0, 10)
+        last = first[-1].token
+        assert len(first) == 2 and not await whole.messages.read("replies.tools.web", last, 10)
+        await put()
+        second = await whole.messages.read("replies.tools.web", last, 10)
+        assert len(second) == 2 and await whole.messages.read("replies.tools.web", last, 10) == second
+        assert not await whole.messages.read("replies.tools.web", second[-1].token, 10)
+        assert len(await whole.messages.read("replies.tools.web", 0, 10)) == 4
+
+
 async def test_what_is_set_for_all_is_set_in_every_store(stores: list[str]) -> None:
     app = app_of(stores)
     async with app.running(), app.client() as client:

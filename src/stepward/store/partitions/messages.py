@@ -14,6 +14,8 @@ from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partitions import Partitions
 
 Bodies = Sequence[tuple[bytes, float | None]]
+ReadPlaces = dict[Partition, int]
+"""The last token that was read in each store."""
 Reading = Callable[[Store], Awaitable[list[StoredMessage]]]
 
 
@@ -22,8 +24,8 @@ class PartitionedMessages:
 
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
-        self._places: dict[tuple[str, str], dict[Partition, int]] = {}
-        """By queue and reader, the last token that was read in each store."""
+        self._places: dict[tuple[str, str], dict[int, ReadPlaces]] = {}
+        """By queue and reader, the places behind which it read last, and behind which it reads next, by its tokens."""
 
     def now(self) -> float:
         return self._partitions.now()
@@ -38,9 +40,8 @@ class PartitionedMessages:
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """As ``MessageStore.read``; the messages of one task are in one store, and so in order."""
-        if after == 0:
-            self._places.pop((queue, reader), None)
-        places = self._places.setdefault((queue, reader), {})
+        before = self._places.get((queue, reader), {}).get(after, {})
+        places = dict(before)
         asked = {
             partition: _reading(queue, places.get(partition, 0), limit, reader)
             for partition in self._partitions.members
@@ -50,6 +51,9 @@ class PartitionedMessages:
             if messages:
                 places[partition] = messages[-1].token
             found += [replace(each, token=outside(partition.number, each.token)) for each in messages]
+        if found:
+            # A reader that failed over these messages reads them again.
+            self._places[queue, reader] = {after: before, found[-1].token: places}
         return found
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
