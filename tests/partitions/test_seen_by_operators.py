@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,19 @@ async def test_alerts_and_dead_letters_of_every_partition_are_acted_on_by_their_
         gone = await browser.post("dead-letters/discard", json={"numbers": letters})
         assert sorted(gone.json()["numbers"]) == letters
         assert (await numbers("dead-letters"), await numbers("alerts")) == ([], [])
+
+
+def test_a_schedule_is_not_created_in_one_store_alone(stores: list[str]) -> None:
+    async def register() -> None:
+        async with App("tools", workflows=[patient], store=stores).running():
+            pass
+
+    asyncio.run(register())
+    words = ["schedules", "create", "nightly", "patient", "--every", "1h"]
+    refused = CliRunner().invoke(cli, [*words, "--store", stores[1]])
+    assert refused.exit_code == 2 and "found p2 alone" in refused.stderr
+    made = CliRunner().invoke(cli, [*words, *(word for store in stores for word in ("--store", store))])
+    assert made.exit_code == 0, made.output
 
 
 async def test_an_act_that_is_recorded_on_a_task_stands_in_the_audit_of_that_task(stores: list[str]) -> None:

@@ -17,6 +17,7 @@ from stepward.errors import StepwardError
 from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
 from stepward.schedules.nominal_times import CATCH_UPS
+from stepward.store.partitions.addresses import check_whole
 from stepward.views.schedules import nominal
 from stepward.views.times import full, relative
 
@@ -63,6 +64,7 @@ def schedules(context: click.Context, as_json: bool, store: str | None) -> None:
 @with_client
 async def create(client: Client, name: str, workflow: str, arguments: tuple[str, ...], **options: Any) -> None:
     """Run WORKFLOW with the arguments JSON… at every nominal time, without a deploy."""
+    await check_whole(session_of(client).store)
     given: Any = {key: value for key, value in options.items() if value is not None}
     schedule = await client.create_schedule(
         name, workflow, [json_value(text, "an argument") for text in arguments], **given

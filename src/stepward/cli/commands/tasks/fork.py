@@ -7,8 +7,9 @@ import click
 from stepward.cli.input.arguments import json_value
 from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
-from stepward.client import Client
+from stepward.client import Client, session_of
 from stepward.errors import InvalidArguments
+from stepward.store.partitions.addresses import check_whole
 
 
 @click.command("fork")
@@ -32,5 +33,7 @@ async def fork(
     args = None if arguments is None else json_value(arguments, "--args")
     if args is not None and not isinstance(args, list):
         raise InvalidArguments("--args: expected an array of the workflow's arguments, found another value; write […]")
+    if new_id is not None:
+        await check_whole(session_of(client).store)
     made = await client.task(id).fork(step, args=args, version=version, id=new_id, undo_later=undo_later)
     click.echo(made.id)
