@@ -311,9 +311,7 @@ async def test_lists_that_cannot_be_are_refused_in_one_line(stores: list[str]) -
             pass
 
 
-async def test_a_list_that_is_refused_leaves_no_store_open(
-    stores: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_list_that_is_refused_leaves_no_store_open(stores: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     async with app_of(stores[1], "others").client():
         pass
     opened, closed = list[object](), list[object]()

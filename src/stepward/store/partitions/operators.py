@@ -163,15 +163,15 @@ class PartitionedOperators(PartitionedActs):
         return merging.merged_batch(parts) if parts else None
 
     async def steer_batch(self, id: str, act: str, actor: str, rate: float | None = None) -> Batch:
-        """As ``BatchStore.steer_batch``, in each store where its part can be steered: one may have ended before another.
+        """As ``BatchStore.steer_batch``, in each store where its part can be steered: one may have ended earlier.
 
         Raises Refused if no part can.
         """
         share = None if rate is None else rate / len(self._partitions.members)
         found = await self._partitions.write_each(partial(_steered, id=id, act=act, actor=actor, rate=share))
-        steered = [each for each in found if isinstance(each, Batch)]
-        for refusal in found:
-            if not steered and isinstance(refusal, Refused):
+        steered = [batch for batch, _ in found if batch is not None]
+        for _, refusal in found:
+            if not steered and refusal is not None:
                 raise refusal
         return await self.batch(id) or merging.merged_batch(steered)
 
@@ -180,8 +180,10 @@ async def _changes(store: Store, *, place: ChangesPlace | None, also: Sequence[s
     return await store.operators.changes(place, also)
 
 
-async def _steered(store: Store, *, id: str, act: str, actor: str, rate: float | None) -> Batch | Refused:
+async def _steered(
+    store: Store, *, id: str, act: str, actor: str, rate: float | None
+) -> tuple[Batch | None, Refused | None]:
     try:
-        return await store.operators.steer_batch(id, act, actor, rate)
+        return await store.operators.steer_batch(id, act, actor, rate), None
     except Refused as refusal:
-        return refusal
+        return None, refusal
