@@ -70,8 +70,8 @@ class SignedPosts:
         exchange = Exchange(self.target, self._timeout, self._tls)
         try:
             async with asyncio.timeout(self._timeout):
-                exchanging = (self._exchanged, exchange, body, headers)
-                status = await asyncio.get_running_loop().run_in_executor(self._threads, *exchanging)
+                loop = asyncio.get_running_loop()
+                status = await loop.run_in_executor(self._threads, self._exchanged, exchange, body, headers)
         except TimeoutError:
             # The thread may still be reading from a receiver that sends a byte at a time.
             raise AlertRefused(f"{self.target}: expected an answer within {self._timeout:g} s, found none") from None
