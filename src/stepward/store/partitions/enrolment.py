@@ -25,7 +25,7 @@ async def enrolled(
     New ones get their records, with ``creates``. Raises SettingsError for a list that cannot be, and StoreUnavailable
     where new stores are to be begun and one of them cannot be reached.
     """
-    # The first store is read first: whoever writes the records gives it the last one.
+    # The first store is read first, because another process that writes the records writes its record last.
     found = [None if each is None else await _looked_at(*each, environment) for each in listed]
     check_list(found)
     if all(each is None or each.record is not None for each in found):
