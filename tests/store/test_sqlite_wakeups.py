@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 from collections.abc import AsyncIterator
@@ -208,6 +209,67 @@ async def test_what_is_no_pipe_is_not_written(here: SqliteStore, folder: Path, w
     (folder / "1-2").write_text("")
     await here.client.submit([world.task()])
     assert other.read_text() == (folder / "1-2").read_text() == ""
+
+
+async def test_what_is_no_pipe_is_not_removed(here: SqliteStore, folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "letter"
+    other.write_text("")
+    folder.mkdir(mode=0o700)
+    (folder / "notes").write_text("")
+    (folder / "link").symlink_to(other)
+    waiting = await listening(here)
+    assert {"notes", "link"} < {path.name for path in folder.iterdir()}
+    await ended(waiting)
+
+
+async def test_pipes_that_cannot_be_opened_are_not_taken_for_those_of_the_dead(
+    here: SqliteStore, there: SqliteStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process without a descriptor to spare removes none that another reads."""
+    waiting = [await listening(here)]
+    (pipe,) = folder.iterdir()
+    opens = os.open
+
+    def refused(path: str, flags: int, *args: int, **named: int) -> int:
+        if Path(path).name == pipe.name:
+            raise OSError(errno.EMFILE, "too many open files")
+        return opens(path, flags, *args, **named)
+
+    monkeypatch.setattr(os, "open", refused)
+    waiting.append(await listening(there))
+    assert pipe.exists()
+    for each in waiting:
+        await ended(each)
+
+
+async def test_a_link_in_the_place_of_a_new_pipe_is_not_followed(
+    here: SqliteStore, file: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who may write the store must not gain rights on other files of its owner."""
+    file.chmod(0o660)
+    secret = tmp_path / "secret"
+    secret.write_text("")
+    secret.chmod(0o600)
+
+    def swapped(name: str, mode: int, *, dir_fd: int | None = None) -> None:
+        (folder / Path(name).name).symlink_to(secret)
+
+    monkeypatch.setattr(os, "mkfifo", swapped)
+    async with asyncio.timeout(5):
+        await here.host.stirred(0.001)
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+
+
+async def test_processes_meet_though_one_opens_the_file_through_a_link(
+    here: SqliteStore, file: Path, tmp_path: Path, world: World
+) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(file)
+    there = await opened(link, environment=environment())
+    waiting = await listening(there)
+    await here.client.submit([world.task()])
+    await heard(waiting)
+    await there.close()
 
 
 def test_a_name_in_use_is_not_taken_from_its_process(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -13,15 +15,20 @@ GROUP_MODE = 0o060
 SEARCH_MODE = 0o010
 TRIES = 10
 """Most names tried for one pipe, and most times that the folder is made again."""
+SAFELY = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _NUMBERS = count(1)
 
 
 class WakeFolder:
-    """The pipes of one store. A folder that others could fill is left alone, and what is no pipe in it is not used."""
+    """The pipes of one store. A folder that others could fill is left alone, and what is no pipe in it is not touched.
+
+    All is done through descriptors: names may stand for something else a moment later.
+    """
 
     def __init__(self, store: str) -> None:
-        self._store = Path(store)
-        self._path = Path(f"{store}-wake")
+        # Processes that open the file through a link meet those that do not.
+        self._store = Path(os.path.realpath(store))
+        self._path = Path(f"{self._store}-wake")
 
     def make_pipe(self) -> tuple[str, int, int]:
         """A new pipe that this process reads: its name, the end to read, and one to write that keeps it open.
@@ -31,21 +38,27 @@ class WakeFolder:
         for _ in range(TRIES):
             with suppress(FileNotFoundError, FileExistsError):  # the folder was removed, or the name is used
                 self._make()
-                self._clean()
-                return self._new()
+                with self._opened() as folder:
+                    _clean(folder)
+                    return self._new(folder)
         raise FileNotFoundError(self._path)
 
     def names(self) -> list[str]:
         """The pipes that are there."""
         try:
-            return [path.name for path in self._path.iterdir()] if self._is_trusted() else []
+            folder = self._open()
         except OSError:
             return []
+        try:
+            return os.listdir(folder)
+        finally:
+            os.close(folder)
 
     def open_pipe(self, name: str) -> int | None:
         """An end to write, which never blocks; None where no process reads."""
         try:
-            pipe = os.open(self._path / name, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with self._opened() as folder:
+                pipe = os.open(name, os.O_WRONLY | SAFELY, dir_fd=folder)
         except OSError:
             return None
         if stat.S_ISFIFO(os.fstat(pipe).st_mode):
@@ -63,54 +76,82 @@ class WakeFolder:
     def remove(self, name: str) -> None:
         """Remove a pipe, and the folder with the last one."""
         with suppress(OSError):
-            (self._path / name).unlink()
+            with self._opened() as folder:
+                os.unlink(name, dir_fd=folder)
             self._path.rmdir()
 
     def _make(self) -> None:
         with suppress(FileExistsError):
             self._path.mkdir(OWNER_MODE | stat.S_IXUSR)
-            self._share(self._path, OWNER_MODE | stat.S_IXUSR, GROUP_MODE | SEARCH_MODE)
-        if not self._is_trusted():
-            raise PermissionError(f"{self._path}: expected a folder of the store's owner, found another's")
+            with self._opened() as folder:
+                self._share(folder, OWNER_MODE | stat.S_IXUSR, GROUP_MODE | SEARCH_MODE)
 
-    def _is_trusted(self) -> bool:
-        found = self._path.lstat()
-        is_closed = stat.S_ISDIR(found.st_mode) and not found.st_mode & stat.S_IWOTH
-        return is_closed and found.st_uid in (0, os.geteuid(), self._store.stat().st_uid)
-
-    def _share(self, path: Path, owner: int, group: int) -> None:
-        """Let the store's group use what is beside the store, if it may write the store."""
-        store = self._store.stat()
-        if store.st_mode & GROUP_MODE == GROUP_MODE:
-            os.chown(path, -1, store.st_gid)
-            path.chmod(owner | group)
-
-    def _clean(self) -> None:
-        """Remove pipes that no process reads: those of processes that were killed."""
-        for name in self.names():
-            pipe = self.open_pipe(name)
-            if pipe is not None:
-                os.close(pipe)
-            else:
-                with suppress(OSError):
-                    (self._path / name).unlink()
-
-    def _new(self) -> tuple[str, int, int]:
-        name = f"{os.getpid()}-{next(_NUMBERS)}"
-        path = self._path / name
-        os.mkfifo(path, OWNER_MODE)
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        folder = self._open()
         try:
-            self._share(path, OWNER_MODE, GROUP_MODE)
-            return name, *_opened(path)
+            yield folder
+        finally:
+            os.close(folder)
+
+    def _open(self) -> int:
+        """The folder. Raises OSError where there is none, or one that others could fill."""
+        owners = (0, os.geteuid(), self._store.stat().st_uid)
+        folder = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | SAFELY)
+        found = os.fstat(folder)
+        is_closed = stat.S_ISDIR(found.st_mode) and not found.st_mode & stat.S_IWOTH
+        if is_closed and found.st_uid in owners:
+            return folder
+        os.close(folder)
+        raise PermissionError(f"{self._path}: expected a folder of the store's owner, found another's")
+
+    def _share(self, made: int, owner: int, group: int) -> None:
+        """Let the store's owner use what root made beside it, and the store's group, if it may write the store."""
+        store = self._store.stat()
+        if os.geteuid() == 0:
+            os.fchown(made, store.st_uid, store.st_gid)
+        if store.st_mode & GROUP_MODE == GROUP_MODE:
+            os.fchown(made, -1, store.st_gid)
+            os.fchmod(made, owner | group)
+
+    def _new(self, folder: int) -> tuple[str, int, int]:
+        name = f"{os.getpid()}-{next(_NUMBERS)}"
+        os.mkfifo(name, OWNER_MODE, dir_fd=folder)
+        ends: list[int] = []
+        try:
+            ends += [os.open(name, os.O_RDONLY | SAFELY, dir_fd=folder)]
+            ends += [os.open(name, os.O_WRONLY | SAFELY, dir_fd=folder)]
+            _check_ours(*map(os.fstat, ends))
+            self._share(ends[0], OWNER_MODE, GROUP_MODE)
         except OSError:
-            self.remove(name)
+            for end in ends:
+                os.close(end)
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
             raise
+        return name, ends[0], ends[1]
 
 
-def _opened(path: Path) -> tuple[int, int]:
-    reading = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+def _clean(folder: int) -> None:
+    """Remove pipes that no process reads: those of processes that were killed."""
+    for name in os.listdir(folder):
+        if _is_left(folder, name):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _is_left(folder: int, name: str) -> bool:
+    """Whether it is a pipe that no process reads; one that cannot be opened for another reason may be read."""
     try:
-        return reading, os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        os.close(reading)
-        raise
+        if stat.S_ISFIFO(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.close(os.open(name, os.O_WRONLY | SAFELY, dir_fd=folder))
+    except OSError as error:
+        return error.errno == errno.ENXIO
+    return False
+
+
+def _check_ours(reading: os.stat_result, writing: os.stat_result) -> None:
+    """Raises PermissionError where another has put something in the place of the pipe that was made."""
+    is_ours = stat.S_ISFIFO(reading.st_mode) and reading.st_uid == os.geteuid()
+    if not is_ours or not os.path.samestat(reading, writing):
+        raise PermissionError("expected the pipe that this process made, found another's; look who may write there")
