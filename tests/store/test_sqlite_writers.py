@@ -23,6 +23,8 @@ from tests.virtual import VirtualLoop
 
 INSERT = "insert into app values (?)"
 WRITERS = 50
+TURN_SECONDS = 30
+"""How long a writer waits for a transaction that is open in its process: six times ``busy_seconds``."""
 
 
 class Commits:
@@ -256,3 +258,47 @@ async def test_a_writer_waits_before_a_closed_gate(database: Database, commits: 
         await writing
     assert rows(file) == [1]
     other.forget()
+
+
+def test_readers_at_one_time_are_each_as_patient_as_one_alone(virtual: VirtualLoop, file: Path) -> None:
+    locked = Locked(str(file))
+    until = virtual.time() + 0.9
+
+    def read() -> int:
+        if virtual.time() < until:
+            raise apsw.BusyError("locked")
+        return 1
+
+    async def all_read() -> list[int]:
+        return await asyncio.gather(*(locked.busy.run(read) for _ in range(100)))
+
+    assert virtual.run_until_complete(all_read()) == [1] * 100
+
+
+def test_writers_behind_a_transaction_that_stays_open_wait_no_longer_than_the_first(
+    virtual: VirtualLoop, file: Path
+) -> None:
+    async def seconds_waited() -> float:
+        store = await opened(file)
+        async with store.client.transaction():
+            began = virtual.time()
+            found = await written(store._database, *map(inserts, range(WRITERS)))
+            waited = virtual.time() - began
+        await store.close()
+        assert {type(each) for each in found} == {StoreUnavailable}
+        return waited
+
+    assert virtual.run_until_complete(seconds_waited()) == pytest.approx(TURN_SECONDS, abs=1)
+
+
+async def test_a_store_that_is_opened_through_a_link_has_the_gate_of_its_file(
+    database: Database, file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(file)
+    await written(database, inserts(1))
+    here, there = WriterGate(str(file)), WriterGate(str(link))
+    assert here.close()
+    assert not there.is_open()
+    here.forget()
+    there.forget()

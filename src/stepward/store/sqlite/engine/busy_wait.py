@@ -40,22 +40,23 @@ class BusyWait:
         self._version = version
         self.gate = None if is_memory(path) else WriterGate(path)
         """None for a store in memory, which no other process has."""
-        self._seen = 0
         self.waited = 0.0
-        """Seconds that count, of all waits so far."""
+        """Seconds that count, of all waits of writers so far; one writer waits at a time, and all are behind it."""
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run work, again while it finds the file locked. Raises StoreUnavailable if that lasts too long."""
-        since, pause = self.waited, FIRST_PAUSE
+        wait, waited = Pauses(self._environment, self._version), 0.0
         while True:
             try:
                 return work()
             except BUSY:
-                pause = await self._pause(since, pause)
+                if waited >= self._seconds:
+                    raise self.too_busy() from None
+            waited += await wait.pause()
 
     async def write(self, work: Callable[[], T], since: float) -> T:
         """As ``run``, for work that writes and waits since that reading of ``waited``."""
-        began, pause = self.waited, FIRST_PAUSE
+        wait, began = Pauses(self._environment, self._version), self.waited
         try:
             while True:
                 try:
@@ -63,17 +64,26 @@ class BusyWait:
                         return work()
                 except BUSY:
                     pass
-                pause = await self._pause(since, pause)
+                if self.waited - since >= self._seconds:
+                    raise self.too_busy()
+                counts = await wait.pause()
+                self.waited += counts
         finally:
             if self.gate is not None:
                 self.gate.open()
 
     @asynccontextmanager
-    async def held(self, lock: asyncio.Lock, turns: float | None = TURN_WAITS) -> AsyncIterator[None]:
-        """Hold a lock of this process; ``turns``: for how many transactions it is waited, None: without bound."""
+    async def held(
+        self, lock: asyncio.Lock, turns: float | None = TURN_WAITS, since: float | None = None
+    ) -> AsyncIterator[None]:
+        """Hold a lock of this process; ``turns``: for how many transactions it is waited, None: without bound.
+
+        ``since``: when its caller came, by the event loop's clock, if that was not now.
+        """
         seconds = None if turns is None else turns * self._seconds
+        began = asyncio.get_running_loop().time() if since is None else since
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout_at(None if seconds is None else began + seconds):
                 await lock.acquire()
         except TimeoutError:
             raise self.too_busy(seconds) from None
@@ -101,12 +111,20 @@ class BusyWait:
         is_let_in = self.gate.close() if waited >= PATIENT_SECONDS else self.gate.is_open()
         return is_let_in or waited >= GATE_SECONDS
 
-    async def _pause(self, since: float, pause: float) -> float:
-        """Wait before the next try; the longest wait before the one after it."""
-        if self.waited - since >= self._seconds:
-            raise self.too_busy() from None
-        seconds = self._environment.random.uniform(pause / 2, pause)
+
+class Pauses:
+    """The pauses of one caller between its tries."""
+
+    def __init__(self, environment: Environment, version: Callable[[], int]) -> None:
+        self._environment = environment
+        self._version = version
+        self._seen = 0
+        self._longest = FIRST_PAUSE
+
+    async def pause(self) -> float:
+        """Wait before the next try; the seconds of it that count."""
+        seconds = self._environment.random.uniform(self._longest / 2, self._longest)
+        self._longest = min(2 * self._longest, LONGEST_PAUSE)
         await asyncio.sleep(seconds)
         seen, self._seen = self._seen, self._version()
-        self.waited += seconds if seen == self._seen else seconds / TURN_WAITS
-        return min(2 * pause, LONGEST_PAUSE)
+        return seconds if seen == self._seen else seconds / TURN_WAITS

@@ -191,7 +191,8 @@ class WriterGate:
     """
 
     def __init__(self, path: str) -> None:
-        self._log = f"{path}-wal"
+        # SQLite keeps it beside the file itself, not beside a link to it.
+        self._log = f"{os.path.realpath(path)}-wal"
         self._file: int | None = None
 
     def is_open(self) -> bool:

@@ -191,6 +191,7 @@ class WriterQueue:
         all that wait.
         """
         writer, since = Writer(work, is_single=is_single), self._busy.waited
+        came_at = asyncio.get_running_loop().time()
         if has_yielded and not self._is_led:
             self.waiting.appendleft(writer)
         else:
@@ -200,7 +201,7 @@ class WriterQueue:
                 await asyncio.sleep(0)
             while not writer.is_over:
                 if self.waiting[0] is writer:
-                    await self._lead(since)
+                    await self._lead(since, came_at)
                 else:
                     await writer.wait()
         finally:
@@ -211,7 +212,7 @@ class WriterQueue:
         result: T = writer.outcome()
         return result
 
-    async def _lead(self, since: float) -> None:
+    async def _lead(self, since: float, came_at: float) -> None:
         """Write the work of the first writer and of those behind it, as soon as the file is free."""
         gate = self._busy.gate
         if not self._turn.locked() and (gate is None or gate.is_open()):
@@ -219,7 +220,7 @@ class WriterQueue:
                 return self._commit()
         self._is_led = True
         try:
-            async with self._busy.held(self._turn):
+            async with self._busy.held(self._turn, since=came_at):
                 await self._busy.write(self._commit, since)
         finally:
             self._is_led = False
