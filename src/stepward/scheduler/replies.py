@@ -42,40 +42,50 @@ class ReceivedReplies(NamedTuple):
     replies: list[ReplyId]
 
 
+class QueuedReply(NamedTuple):
+    """A reply from the queue that waits for a turn."""
+
+    reply: Reply
+    committed_at: float | None = None
+
+
 class Replies:
     """The replies that wait for a turn, in their order."""
 
     def __init__(self, stir: Callable[[], None]) -> None:
         self._stir = stir
         self.waiting: deque[tuple[Reply, float | None]] = deque()
+        self.from_queue = 0
+        """How many of them are from the queue."""
         self.large = 0
         """How many large ones may be among them."""
-        self._kept: set[tuple[str, int, str, int]] = set()
+        self.kept: set[tuple[str, int, str, int]] = set()
         """The attempts whose replies were added from beside the Scheduler, or once more, and wait."""
 
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
         self.waiting.append((reply, committed_at))
-        self._kept.add(attempt_of(reply))
+        self.kept.add(attempt_of(reply))
         self._stir()
 
     def is_kept(self, attempt: tuple[str, int, str, int]) -> bool:
         """Whether a reply to a step beside the Scheduler waits for a turn: its attempt is over, and is not lost."""
-        return attempt in self._kept
+        return attempt in self.kept
 
     def again(self, replies: Iterable[Reply]) -> None:
         """Add replies to be processed once more."""
         for reply in replies:
             self.waiting.append((reply, None))
-            self._kept.add(attempt_of(reply))
+            self.kept.add(attempt_of(reply))
 
     def take(self, budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
         """The replies received since the last turn, as many as the turn has room for."""
         replies, taken, size = self.waiting, 0, 0
         while replies:
             each = replies.popleft()
-            if self._kept:
-                self._kept.discard(attempt_of(each[0]))
+            self.from_queue -= isinstance(each, QueuedReply)
+            if self.kept:
+                self.kept.discard(attempt_of(each[0]))
             yield each
             taken += 1
             if self.large:
@@ -86,12 +96,19 @@ class Replies:
     def take_but(self, tasks: Container[str], budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
         """The replies received since the last turn for other tasks; replies for these stay in their order."""
         kept: list[tuple[Reply, float | None]] = []
+        before = frozenset(self.kept)
         for each in self.take(budget):
             if each[0].task in tasks:
                 kept.append(each)
             else:
                 yield each
         self.waiting.extendleft(reversed(kept))
+        # They wait as before.
+        if before:
+            self.kept |= before.intersection(attempt_of(reply) for reply, _ in kept)
+        queued = [each.reply for each in kept if isinstance(each, QueuedReply)]
+        self.from_queue += len(queued)
+        self.large += sum(len(reply.output or b"") >= LARGE_BYTES for reply in queued)
 
     def _large(self, reply: Reply) -> int:
         """The bytes of a large reply."""
@@ -137,7 +154,9 @@ class ReplyReceiver:
         return received
 
     async def settle(self, received: ReceivedReplies) -> None:
-        """Settle what a turn received, once it is committed."""
+        """Settle what a turn received, once it is committed; what is to be processed once more waits for that."""
+        if self._replies.kept:
+            received = self._committed(received)
         self._unsettled.difference_update(received.replies)
         self._environment.failpoint("replies.settle.before")
         try:
@@ -183,10 +202,23 @@ class ReplyReceiver:
         self._unsettled.add(ident)
         self._received.append(ident)
         reply = checked(reply, self._settings.payload_bytes, self._operations)
-        self._replies.waiting.append((reply, None))
+        self._replies.waiting.append(QueuedReply(reply))
+        self._replies.from_queue += 1
         is_large = reply.output is not None and len(reply.output) >= LARGE_BYTES
         self._replies.large += is_large
         return is_large
+
+    def _committed(self, received: ReceivedReplies) -> ReceivedReplies:
+        """What a turn received without the replies that it put back; these are received again with the next turn."""
+        again = self._replies.kept.intersection(ident[:4] for ident in received.replies)
+        if not again:
+            return received
+        committed = ReceivedReplies([], [ident for ident in received.replies if ident[:4] not in again])
+        self._received += [ident for ident in received.replies if ident[:4] in again]
+        for each in received.deliveries:
+            is_again = isinstance(each.message, Reply) and attempt_of(each.message) in again
+            (self.deliveries if is_again else committed.deliveries).append(each)
+        return committed
 
 
 def attempt_of(reply: Reply) -> tuple[str, int, str, int]:

@@ -150,7 +150,7 @@ class Turn:
         if self._observers.measuring:
             self._meter.commit_begins()
         # A queue keeps what it delivered until all of it is durable: what waits for a later turn came with the rest.
-        is_through = self._receiver.deliveries and not self._replies.waiting
+        is_through = self._receiver.deliveries and not self._replies.from_queue
         received = self._receiver.received() if is_through else None
         with self._starts.committing() as started, self._ahead.beside(touched):
             missed = await self._commits.commit(touched)

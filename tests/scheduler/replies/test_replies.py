@@ -15,9 +15,9 @@ from stepward.events import Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, Replies, ReplyReceiver
+from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, QueuedReply, Replies, ReplyReceiver, attempt_of
 from stepward.scheduler.turn import Wakeup
-from stepward.scheduler.turn_budget import TurnBudget
+from stepward.scheduler.turn_budget import MOST, TurnBudget
 from stepward.settings import Settings
 from stepward.store.contract import SchedulerStore
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -105,3 +105,27 @@ async def test_another_answer_is_another(other: dict[str, Any], tmp_path: Path) 
         await desk.transport.publish(QUEUE, [Reply(**said), Reply(**{**said, **other})])
         await asyncio.sleep(1)
         assert desk.uids() == ["uid-1"] * 2
+
+
+def test_a_reply_whose_task_is_being_committed_still_waits() -> None:
+    """A step that runs in the Scheduler's process is not called again though its task is read anew meanwhile."""
+    replies, budget = Replies(lambda: None), TurnBudget(VirtualClock())
+    local = replied(1)
+    replies.add(local, None)
+    replies.waiting.append(QueuedReply(replied(2)))
+    assert [reply.task for reply, _ in replies.take_but({"uid-1"}, budget)] == ["uid-2"]
+    assert replies.is_kept(attempt_of(local))
+    assert [reply.task for reply, _ in replies.take(budget)] == ["uid-1"]
+    assert not replies.is_kept(attempt_of(local))
+
+
+async def test_replies_from_the_queue_are_settled_though_replies_of_local_steps_never_end(tmp_path: Path) -> None:
+    async with Desk(tmp_path) as desk:
+        await desk.transport.publish(QUEUE, [replied(1)])
+        await asyncio.sleep(1)
+        for number in range(2, MOST + 2):
+            desk.replies.add(replied(number), None)
+        assert desk.replies.from_queue == 1
+        assert len(desk.uids()) == MOST
+        assert len(desk.replies.waiting) == 1
+        assert desk.replies.from_queue == 0

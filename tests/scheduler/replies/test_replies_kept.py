@@ -94,6 +94,25 @@ async def test_replies_that_wait_for_a_later_turn_are_settled_after_it(
     await asyncio.gather(*[handle.result() for handle in handles])
 
 
+async def test_the_reply_of_a_change_that_missed_is_settled_after_the_one_that_is_committed(
+    world: World, service: Service
+) -> None:
+    @workflow
+    async def order() -> str:
+        return await service.do("a")
+
+    app = world.app([order], [service.agent])
+    witness = Witness(await world.run(app), misses=1)
+    client = await world.client(app)
+    assert await (await client.submit(order)).result(timeout=5) == "a done"
+
+    async def settled() -> bool:
+        return len(witness.log) >= 2
+
+    await until(settled)
+    assert witness.log == ["committed svc.do/1", "settled svc.do/1"]
+
+
 @pytest.mark.parametrize("misses", [1, 2])
 async def test_the_replies_of_a_change_that_missed_are_processed_again(
     world: World, service: Service, misses: int
