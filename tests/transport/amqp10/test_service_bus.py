@@ -81,12 +81,15 @@ async def test_a_lock_that_is_lost_is_reported(brief: tuple[str, Namespace]) -> 
 
 
 async def test_a_lock_shorter_than_the_lease_is_refused(brief: tuple[str, Namespace]) -> None:
-    address, _ = brief
+    address, namespace = brief
     async with brokered(address, app="shop") as transport:
         await transport.publish(QUEUE, [request("a")])
         expected = r"expected locks of at least 10 s, the lease, at stepward\.shop\.agents\.payments, found [12] s; set"
         with pytest.raises(QueueRefused, match=expected):
             await tasks(transport, QUEUE)
+        await asyncio.sleep(0.5)
+        # It is not delivered again and again, until the broker moves it to its dead letters.
+        assert [each.deliveries for each in namespace.entities["stepward.shop.agents.payments"].messages] == [1]
         with pytest.raises(
             QueueRefused, match=r"expected locks of at least 10 s, the lease, at stepward\.shop\.replies"
         ):

@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cproton_ffi import ffi, lib
-from proton import Condition, Delivery, MessageException, Receiver, Sender, Session
+from proton import Condition, Delivery, ProtonException, Receiver, Sender, Session
 
 from stepward.transport.amqp10.engine.faults import AmqpFault, fault
 from stepward.transport.amqp10.engine.messages import Arrived, Asked, Sent, arrived
 
 ENDED = "the link has ended"
+UNREADABLE = (ProtonException, ValueError, TypeError, OverflowError, RecursionError)
+"""What reading a message of a foreign program raises: text that is no UTF-8, a map whose keys are lists."""
 
 
 class Touches(Protocol):
@@ -261,7 +263,7 @@ class ReceivingLink(AmqpEndpoint):
         self._link.advance()
         try:
             message = arrived(data, is_counted=self._line.is_counted)
-        except MessageException:
+        except UNREADABLE:
             message = Arrived(data, "", None, 0, {}, {})
         received = Received(self, delivery, message)
         self.unsettled[received] = None

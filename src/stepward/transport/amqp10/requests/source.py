@@ -120,6 +120,8 @@ class AmqpSource:
                 self._locks.check(received, self._lease)
             except QueueRefused as refused:
                 self._refused = refused
+                # Each release counts as a delivery: it must not come again until the next ask.
+                received.link.withdraw()
                 received.release()
                 self._intake.stir()
                 return
