@@ -171,3 +171,24 @@ async def test_close_does_not_wait_for_a_task_that_swallowed_its_cancellation(
     async with asyncio.timeout(60):
         left = await client.lasting.close()
     assert left is (client.made if end is nothing else None)
+
+
+async def test_connections_that_end_as_soon_as_they_are_made_are_made_ever_more_rarely() -> None:
+    client = Client()
+    await client.lasting.open()
+    clock = asyncio.get_running_loop().time
+    began, made = clock(), 0
+    while clock() - began < 60:
+        await client.lasting.lost(client.made, OSError("gone"))
+        ended = client.made
+        while client.lasting.now is None:
+            await asyncio.sleep(0.01)  # noqa: ASYNC110  nothing tells of it
+        assert client.made is not ended
+        made += 1
+    assert 12 < made < 40
+    await asyncio.sleep(10)
+    await client.lose()
+    began = clock()
+    await client.lasting.connection()
+    assert clock() - began < 0.01
+    await client.lasting.close()

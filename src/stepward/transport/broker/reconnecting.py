@@ -20,6 +20,8 @@ GRACE_SECONDS = 1.0
 """Seconds after a loss for which verbs wait for the next connection before they fail."""
 BACKOFF, LONGEST_BACKOFF = 0.05, 5.0
 DOUBLINGS = 10
+SOON_SECONDS = 5.0
+"""A connection that ends sooner counts as a failure: a server may accept each one, and end it at its first use."""
 SHOWN = 300
 BARE = (Exception, RuntimeError)
 """Base classes that client libraries raise directly for a lost connection."""
@@ -119,15 +121,23 @@ class Reconnecting(Generic[Connection]):
         await self.lost(connection, None)
 
     async def _keep(self) -> None:
+        clock, ended_soon = asyncio.get_running_loop().time, 0
         while True:
+            made_at = clock()
             async with self._changed:
                 await self._changed.wait_for(lambda: self._connection is None)
+            ended_soon = min(ended_soon + 1, DOUBLINGS) if clock() - made_at < SOON_SECONDS else 0
+            if ended_soon > 1:
+                await self._back_off(ended_soon - 2)
             failures = 0
             while not await self._try_again():
-                delay = min(LONGEST_BACKOFF, BACKOFF * 2**failures)
+                await self._back_off(failures)
                 failures = min(failures + 1, DOUBLINGS)
-                await asyncio.sleep(delay * (0.5 + self._random.random() / 2))
             self._observers.emit("transport.connected", broker=self._what)
+
+    async def _back_off(self, failures: int) -> None:
+        delay = min(LONGEST_BACKOFF, BACKOFF * 2**failures)
+        await asyncio.sleep(delay * (0.5 + self._random.random() / 2))
 
     async def _try_again(self) -> bool:
         try:
