@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +17,7 @@ from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.driver import Login
-from stepward.transport.amqp10.service_bus.tokens import signature
+from stepward.transport.amqp10.service_bus.tokens import EntraIdentity, signature
 from stepward.transport.broker.tls import TlsFiles
 from stepward.transport.contract import Transport
 from tests.programs import client_of_amqp10
@@ -234,6 +236,25 @@ async def test_a_process_without_an_identity_is_one_line(
     with pytest.raises(TransportError, match=r"expected a token of Microsoft Entra .*, found: .*nvironment") as refused:
         await opened(f"sb://{host}", app="shop")
     assert "\n" not in str(refused.value)
+
+
+async def test_an_identity_that_does_not_answer_is_asked_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    client_of_amqp10()
+    identity, go, asked = EntraIdentity(), threading.Event(), list[int]()
+
+    def get() -> SimpleNamespace:
+        asked.append(1)
+        go.wait(BOUND)
+        return SimpleNamespace(token="text", expires_on=2_000_000_000)
+
+    monkeypatch.setattr(identity, "_get", get)
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await identity.token("sb://shop")
+    go.set()
+    assert (await identity.token("sb://shop")).text == "text"
+    assert len(asked) == 1
 
 
 # ---------------------------------------------------------------- TLS

@@ -59,12 +59,13 @@ class EntraIdentity:
                 "install stepward[servicebus]"
             )
         self._credential: Any = None
+        self._asking: asyncio.Task[Any] | None = None
 
     async def token(self, audience: str) -> AccessToken:
         from azure.core.exceptions import AzureError  # noqa: PLC0415  an extra's
 
         try:
-            found = await asyncio.to_thread(self._get)
+            found = await asyncio.shield(self._asked())
         except (AzureError, ValueError) as error:
             said = " ".join(str(error).split())[:300] or type(error).__name__
             raise TransportError(
@@ -72,6 +73,16 @@ class EntraIdentity:
                 "an identity, or POLICY:KEY in the address"
             ) from None
         return AccessToken(found.token, JWT_KIND, float(found.expires_on))
+
+    def _asked(self) -> asyncio.Task[Any]:
+        """The answer to the question that is under way, which goes on when a caller gives up.
+
+        A thread for each try of a connection would take up all those in which names of hosts are looked up.
+        """
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.get_running_loop().create_task(asyncio.to_thread(self._get))
+            self._asking.add_done_callback(lambda asking: asking.cancelled() or asking.exception())
+        return self._asking
 
     def _get(self) -> Any:
         from azure.identity import DefaultAzureCredential  # noqa: PLC0415  an extra's
