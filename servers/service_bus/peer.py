@@ -273,9 +273,10 @@ class Peer(asyncio.Protocol):
 
 
 def _renew_lock(entity: Entity, value: Any) -> dict[str, Any] | None:
-    ends = [entity.renew(UUID(str(token))) for token in value["lock-tokens"]]
-    if None in ends:
+    tokens = [UUID(str(token)) for token in value["lock-tokens"]]
+    if not {each.token for each in entity.messages}.issuperset(tokens):
         return None
+    ends = [entity.renew(token) for token in tokens]
     return {"expirations": Array(None, Data.TIMESTAMP, *(timestamp(int(end * 1000)) for end in ends if end))}
 
 

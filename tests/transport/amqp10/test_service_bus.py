@@ -82,6 +82,20 @@ async def test_a_lock_that_is_lost_is_reported(brief: tuple[str, Namespace]) -> 
             await transport.extend(QUEUE, taken, 1.5)
 
 
+async def test_a_lock_that_is_lost_keeps_no_other_from_being_renewed(brief: tuple[str, Namespace]) -> None:
+    address, namespace = brief
+    async with brokered(address, app="shop") as transport:
+        for task in "ab":
+            await transport.publish(QUEUE, [request(task)])
+        taken = [*await transport.take(QUEUE, 1, 1.5), *await transport.take(QUEUE, 1, 1.5)]
+        entity = namespace.entities["stepward.shop.agents.payments"]
+        lost, held = entity.messages
+        entity.unlock(lost, lost.token)
+        until = held.locked_until
+        await transport.extend(QUEUE, taken, 1.5)
+        assert held.locked_until > until
+
+
 async def test_a_lock_shorter_than_the_lease_is_refused(brief: tuple[str, Namespace]) -> None:
     address, namespace = brief
     async with brokered(address, app="shop") as transport:

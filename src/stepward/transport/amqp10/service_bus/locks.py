@@ -37,11 +37,17 @@ class Locks:
         self._keeping: asyncio.Task[None] | None = None
 
     async def renew(self, received: Sequence[Received]) -> None:
-        """Renew the locks of messages; those of a session are locked with it. Raises AmqpFault for a lost lock."""
-        if self._place.group is None and received:
-            tokens = [UUID(bytes_le=each.tag) for each in received if each.link.why is None]
-            if tokens:
-                await self._node.call("com.microsoft:renew-lock", {"lock-tokens": Array(None, Data.UUID, *tokens)})
+        """Renew the locks of messages; those of a session are locked with it. Raises AmqpFault if all are lost."""
+        tokens = [UUID(bytes_le=each.tag) for each in received if each.link.why is None]
+        if self._place.group is not None or not tokens:
+            return
+        try:
+            await self._renew(tokens)
+        except AmqpFault:
+            # One that is lost, as after a pause of the process, would let those of all later messages end.
+            alone = await asyncio.gather(*(self._renew([token]) for token in tokens), return_exceptions=True)
+            if all(isinstance(each, Exception) for each in alone):
+                raise
 
     def keep(self, link: ReceivingLink, lease: float) -> None:
         """Renew the lock of the link's session until the link ends. Raises QueueRefused for too short a lock."""
@@ -62,6 +68,9 @@ class Locks:
         """Renew nothing any more."""
         if self._keeping is not None:
             self._keeping.cancel()
+
+    async def _renew(self, tokens: Sequence[UUID]) -> None:
+        await self._node.call("com.microsoft:renew-lock", {"lock-tokens": Array(None, Data.UUID, *tokens)})
 
     async def _keep(self, link: ReceivingLink, seconds: float) -> None:
         while link.why is None:
