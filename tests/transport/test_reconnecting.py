@@ -182,7 +182,7 @@ async def test_connections_that_end_as_soon_as_they_are_made_are_made_ever_more_
         await client.lasting.lost(client.made, OSError("gone"))
         ended = client.made
         while client.lasting.now is None:
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  nothing tells of it
+            await asyncio.sleep(0.01)
         assert client.made is not ended
         made += 1
     assert 12 < made < 40
