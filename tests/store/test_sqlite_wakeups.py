@@ -245,7 +245,7 @@ async def test_pipes_that_cannot_be_opened_are_not_taken_for_those_of_the_dead(
 async def test_a_link_in_the_place_of_a_new_pipe_is_not_followed(
     here: SqliteStore, file: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who may write the store must not gain rights on other files of its owner."""
+    """A user that may write the store must not gain rights on other files of its owner."""
     file.chmod(0o660)
     secret = tmp_path / "secret"
     secret.write_text("")

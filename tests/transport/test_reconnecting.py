@@ -181,7 +181,7 @@ async def test_connections_that_end_as_soon_as_they_are_made_are_made_ever_more_
     while clock() - began < 60:
         await client.lasting.lost(client.made, OSError("gone"))
         ended = client.made
-        while client.lasting.now is None:
+        while client.lasting.now is None:  # noqa: ASYNC110  it has no event for this
             await asyncio.sleep(0.01)
         assert client.made is not ended
         made += 1

@@ -50,7 +50,7 @@ class WakeFolder:
         except OSError:
             return []
         try:
-            return os.listdir(folder)
+            return os.listdir(folder)  # noqa: PTH208  pathlib lists no descriptor
         finally:
             os.close(folder)
 
