@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-import pytest
-
 from stepward import Client, now, wait_for, workflow
 from stepward.clock import Environment
 from stepward.running import Running
