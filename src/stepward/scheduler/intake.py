@@ -28,7 +28,7 @@ from stepward.workflow.registry import Registry
 Answered = asyncio.Future[Submitted | None]
 """None: the task was not submitted here; the client asks the store."""
 LOADED_AT_ONCE = 100
-"""Most tasks that are read anew at once."""
+"""Most tasks that are read again at once."""
 UNAVAILABLE = "the store is unavailable: "
 """How the reason starts for a submission that could not be written."""
 
