@@ -10,7 +10,7 @@ from benchmarks.loads import AT_ONCE, concurrently, median
 from benchmarks.store_locations import Place
 from stepward import App, Client, stream, workflow
 from stepward.replaying.histories import histories_of
-from stepward.supervisor.archives.archived_tasks import history_line
+from stepward.supervisor.archives.task_reader import history_line
 from stepward.testing import environment, replay
 
 ROUNDS = 15

@@ -11,7 +11,7 @@ from simulation.trace import FLAG_TURNED
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.workflow.decisions import Diverged
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.replay.rerun import verify
 
 OTHER_INPUT = "the record holds the input"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from simulation.planted_bugs.planting import bug, put
-from stepward.model.limits.slots import fair_slots
+from stepward.model.limits.slot_shares import fair_slots
 from stepward.store.verbs.flow import limits as store_limits
 
 LIMITED_FROM = 320_000_000

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from simulation.environment.clock import BOOTED_FOR
 from simulation.planted_bugs.planting import bug, put
-from stepward.agent import calls, execution
+from stepward.agent import call_lifecycle, execution
 from stepward.agent.protection.circuit_breaker import Breaker, BreakerState
 from stepward.model.messages.requests import Outcome, Request, idempotency_key, request_for
 from stepward.model.states import StepKind
@@ -26,7 +26,7 @@ from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store.store_transport import StoreTransport
 from stepward.workflow import undo_order
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.replay import run_replay
 from stepward.workflow.replay.recordings import Recordings
 
@@ -181,7 +181,7 @@ def interrupt_of_an_operation_let_through(stack: ExitStack) -> None:
         raise error
 
     put(stack, execution, "failure_of", let_through)
-    put(stack, calls, "failure_of", let_through)
+    put(stack, call_lifecycle, "failure_of", let_through)
 
 
 @bug

@@ -13,7 +13,7 @@ import pytest
 from stepward.clock import SystemClock
 from stepward.events import Event, Observers
 from stepward.host.watchdog.blocking_code import Blamed
-from stepward.host.watchdog.watchdog import EVERY, Watchdog
+from stepward.host.watchdog.hang_detection import EVERY, Watchdog
 
 
 class SteppedClock(SystemClock):

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepward import Agent, TaskHandle, current_step
 from stepward.client import session_of
-from stepward.supervisor.archives.archived_tasks import history_line
+from stepward.supervisor.archives.task_reader import history_line
 from stepward.testing import AppEnvironment
 
 orders = Agent("orders")

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult, TextContent
 
 from stepward import App, Client, TaskHandle
 from stepward.http.access.access_rules import AccessRules
-from stepward.mcp_server.server import mcp_server, operations_of
+from stepward.mcp_server.tool_handlers import mcp_server, operations_of
 from stepward.mounting import mounted
 from tests.http.conftest import app, bearer, client, order, token_for  # noqa: F401  fixtures
 

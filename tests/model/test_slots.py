@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from stepward.model.limits.slots import TURN_SECONDS, SlotClaim, SlotLease, fair_slots, granted
+from stepward.model.limits.slot_shares import TURN_SECONDS, SlotClaim, SlotLease, fair_slots, granted
 
 
 def lease(instance: str, slots: int = 0, wanted: int = 100, most: int = 100, *, alive: bool = True) -> SlotLease:

@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.model.records import Instance, Role
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.engine.connection import Connection
-from stepward.store.verbs.instances import grace
+from stepward.store.verbs.instances import outage_grace
 from tests.store.conformance.world import HandClock
 
 LEASE = 10.0
@@ -80,7 +80,7 @@ async def _outage(clock: HandClock, store: SqliteStore) -> int:
 @pytest.fixture
 def batches_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the stores that are made from then on."""
-    monkeypatch.setattr(grace, "BATCH", 3)
+    monkeypatch.setattr(outage_grace, "BATCH", 3)
 
 
 @pytest.mark.usefixtures("batches_of_three")
@@ -117,10 +117,10 @@ async def test_very_many_running_steps_get_their_grace(clock: HandClock, store: 
     assert await store.supervisor.forgive(term, LEASE)
     while (await store.supervisor.due()).grace:
         asked = time.perf_counter()
-        assert await store.supervisor.go_on_forgiving(term) <= grace.BATCH
+        assert await store.supervisor.go_on_forgiving(term) <= outage_grace.BATCH
         longest, batches = max(longest, time.perf_counter() - asked), batches + 1
     print(f"{MANY:,} steps in {time.perf_counter() - began:.1f} s, the longest batch {longest:.3f} s")
-    assert batches >= MANY / grace.BATCH - 1
+    assert batches >= MANY / outage_grace.BATCH - 1
     assert await _rows(store, f"select count(*) from stepward_step where complete_by = {now + LEASE}") == [(MANY,)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from stepward.model.agents import AgentHealth, Report
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.rate import RateLimit
-from stepward.model.limits.slots import SlotClaim
+from stepward.model.limits.slot_shares import SlotClaim
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Instance, Role, Task, WorkflowRecord
 from stepward.model.tasks.key_rules import Debounce, KeyRule, Singleton, Throttle

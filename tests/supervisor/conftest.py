@@ -17,7 +17,7 @@ from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
-from stepward.supervisor.archives.archive import Archive
+from stepward.supervisor.archives.folder_archive import Archive
 from tests.supervisor.fake_store import FakeStore
 
 

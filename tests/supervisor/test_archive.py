@@ -18,7 +18,7 @@ from stepward.model.records import InboxRow, Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Outlived, RetentionStore, SignalSeen, Store, StreamRow, UpdateRow, WrittenRow
 from stepward.store.sqlite import SqliteStore
-from stepward.supervisor.archives.archive import FolderArchive
+from stepward.supervisor.archives.folder_archive import FolderArchive
 from stepward.supervisor.archives.tasks_to_archive import PIECE_BYTES, pieces
 from stepward.supervisor.retention import purging
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, scheduler, step

@@ -15,7 +15,7 @@ import pytest
 from stepward import Agent, App, Client, Unrecoverable, workflow
 from stepward.client import session_of
 from stepward.store.contract import BATCH_ENDS, Outlived
-from stepward.supervisor.archives.archive import FolderArchive
+from stepward.supervisor.archives.folder_archive import FolderArchive
 from tests.cli.processes import asked
 from tests.until import until
 

@@ -12,7 +12,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.workflow.decisions import Completed, Continued, Decisions, Failed, RunEnd
 from stepward.workflow.definition import Workflow
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.replay.rerun import verify
 
 START = 1_700_000_000.0

@@ -16,7 +16,7 @@ import pytest
 
 from stepward.model.records import Task
 from stepward.workflow.definition import workflow
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.functions import continue_as_new, random, side_effect, wait_for
 from tests.workflow.declared import charge, refund, ship
 from tests.workflow.play import Play

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 
 from stepward.agent.bounded_close import close_agent
-from stepward.agent.calls import Calls
+from stepward.agent.call_lifecycle import Calls
 from stepward.agent.declaration import Agent
 from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.agent.protection.shared_state import OwnState, SharedState
-from stepward.agent.returned_requests import ReturnedRequests
+from stepward.agent.unbegun_requests import ReturnedRequests
 from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers

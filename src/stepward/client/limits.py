@@ -16,7 +16,7 @@ from stepward.durations import Duration, shown
 from stepward.errors import DeclarationError, InvalidDuration, Refused
 from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
 from stepward.model.limits.rate import RateLimit
-from stepward.model.limits.slots import SlotLease
+from stepward.model.limits.slot_shares import SlotLease
 from stepward.model.records import Instance, Role
 
 GivenRate = str | tuple[int, Duration] | Unset | None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from hashlib import blake2b, sha256
 
 from stepward.http.access.principals import Principal, SignIn
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 DIGEST_BYTES = 12
 

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from stepward.errors import StoreError, TransportError
 from stepward.host.actors.agent_actors import AgentActors
-from stepward.host.agent_slots import AgentSlots
 from stepward.host.assembly import Parts
 from stepward.host.leases import HEARTBEATS_PER_LEASE
+from stepward.host.slot_leases import AgentSlots
 from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
 from stepward.model.messages.requests import request_queue

@@ -24,8 +24,8 @@ from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.host.queues.status_event_relay import relay_of
 from stepward.host.queues.unserved_queues import UnservedQueues
 from stepward.host.readiness import Readiness
-from stepward.host.watchdog.hang_counts import Hangs
-from stepward.host.watchdog.watchdog import Watchdog
+from stepward.host.watchdog.hang_detection import Watchdog
+from stepward.host.watchdog.store_writes import Hangs
 from stepward.model.agents import Report
 from stepward.model.limits.flow_limit import workflow_limit
 from stepward.model.records import Role

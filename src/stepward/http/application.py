@@ -25,9 +25,9 @@ from stepward.http.api.openapi_document import describe_problems, openapi
 from stepward.http.api.routes import API_ROUTES
 from stepward.http.api.tasks.proposals import proposed
 from stepward.http.api.tasks.task_paths import API
+from stepward.http.exception_handlers import EXCEPTION_HANDLERS
 from stepward.http.hooks import Hooks, hook_routes
 from stepward.http.metrics import Scrapes, metrics
-from stepward.http.problems import EXCEPTION_HANDLERS
 from stepward.http.security_headers import SECURITY_HEADERS
 from stepward.http.shared_client import ClientSource
 from stepward.http.sign_in.openid import OpenIdProvider

@@ -20,7 +20,7 @@ from stepward.errors import Refused, SettingsError
 from stepward.http.access.permissions import Permission
 from stepward.http.access.rate_limits import AccessLimit
 from stepward.http.api.body_checks import check_body
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.shared_client import ClientSource
 from stepward.observers.webhook_signature import key_of, verify
 from stepward.payload import decode

@@ -20,7 +20,7 @@ from stepward.http.access.choke_point import ChokePoint
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal, SignIn
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.security_headers import SECURITY_HEADERS
 from stepward.mcp_server.tool_schemas import ApiOperation
 
@@ -61,7 +61,7 @@ class McpEndpoint:
             self._is_imported = True
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415  imported above
 
-        from stepward.mcp_server.server import mcp_server, operations_of  # noqa: PLC0415  imported above
+        from stepward.mcp_server.tool_handlers import mcp_server, operations_of  # noqa: PLC0415  imported above
 
         state = request.app.state
         app = session_of(await state.source.client()).app
@@ -85,7 +85,7 @@ def _import_server() -> None:
     """Import what answers: with the first message, because most consoles never get one."""
     import mcp.server.streamable_http_manager  # noqa: F401, PLC0415
 
-    import stepward.mcp_server.server  # noqa: F401, PLC0415
+    import stepward.mcp_server.tool_handlers  # noqa: F401, PLC0415
 
 
 def check_caller(principal: Principal, incoming: IncomingRequest) -> None:

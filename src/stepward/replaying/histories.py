@@ -12,8 +12,8 @@ from stepward.model.records import History, Step, Task
 from stepward.model.states import TaskState
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.large_payloads.histories import fetch_history
-from stepward.store.sealing.archived import opened_history
-from stepward.supervisor.archives.archived_tasks import archived_tasks
+from stepward.store.sealing.archived_histories import opened_history
+from stepward.supervisor.archives.task_reader import archived_tasks
 
 TaskHistory = tuple[Task, list[Step]]
 

@@ -76,10 +76,10 @@ def granted(address: str, kind: str, login: str, *, apply: bool) -> list[str]:
             "store: expected one on PostgreSQL, found a file, which knows no logins; protect it by its mode"
         )
     _check_driver()
-    from stepward.store.postgres.schema import grants  # noqa: PLC0415  an extra's
-    from stepward.store.postgres.schema.table_privileges import LoginKind  # noqa: PLC0415  an extra's
+    from stepward.store.postgres.schema import grant_script  # noqa: PLC0415  an extra's
+    from stepward.store.postgres.schema.required_privileges import LoginKind  # noqa: PLC0415  an extra's
 
-    return grants.script(postgres_place(address), LoginKind(kind), login, apply=apply)
+    return grant_script.script(postgres_place(address), LoginKind(kind), login, apply=apply)
 
 
 def missing(address: str) -> list[str]:

@@ -12,7 +12,7 @@ from stepward.model.agents import AgentHealth, AgentStanding
 from stepward.model.alerts.alert_routing import AlertReceipt, severity_of
 from stepward.model.credentials import AccessRole, Credential, CredentialKind
 from stepward.model.limits.flow_limit import FlowLimit
-from stepward.model.limits.slots import SlotLease
+from stepward.model.limits.slot_shares import SlotLease
 from stepward.model.records import (
     Alert,
     Audit,

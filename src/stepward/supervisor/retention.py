@@ -26,7 +26,7 @@ from stepward.store.contract import (
 )
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
-from stepward.supervisor.archives.archive import Archive
+from stepward.supervisor.archives.folder_archive import Archive
 from stepward.supervisor.retention_rules import old_tasks
 
 BATCH = 500

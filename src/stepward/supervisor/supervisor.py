@@ -19,13 +19,13 @@ from stepward.policies import grown
 from stepward.settings import Settings
 from stepward.store.contract import FREED_AT_ONCE, Decision, Due, ObjectOwnerStore, SupervisorStore
 from stepward.supervisor.alert_delivery import AlertDelivery
-from stepward.supervisor.archives.archive import Archive, folder_archive
+from stepward.supervisor.archives.folder_archive import Archive, folder_archive
+from stepward.supervisor.background_work import Beside
 from stepward.supervisor.batches import BatchRunner
-from stepward.supervisor.beside import Beside
-from stepward.supervisor.checks import checks_of
 from stepward.supervisor.deletions.deletions import Cleaning
 from stepward.supervisor.due_schedules import MOST, DueSchedules
 from stepward.supervisor.judge import judge, judge_task
+from stepward.supervisor.leader_checks import checks_of
 from stepward.supervisor.pass_report import PassReport
 from stepward.supervisor.retention import Retention
 from stepward.supervisor.webhooks.webhook_delivery import WebhookDelivery

@@ -9,7 +9,7 @@ from stepward.app import App
 from stepward.errors import DeclarationError, NonDeterministic
 from stepward.replaying.histories import TaskHistory, archived
 from stepward.replaying.report import ReplayReport
-from stepward.supervisor.archives.archived_tasks import history_of
+from stepward.supervisor.archives.task_reader import history_of
 
 
 def replay(app: App, history: str | Path | bytes) -> None:

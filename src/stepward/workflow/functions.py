@@ -21,7 +21,7 @@ from stepward.workflow import recorded_values
 from stepward.workflow.control_flow import ContinueAsNew
 from stepward.workflow.definition import NAME as SIGNAL_NAME
 from stepward.workflow.event_loop.loop import WorkflowLoop
-from stepward.workflow.run import Run
+from stepward.workflow.run_commands import Run
 from stepward.workflow.waits.signal_waits import wait_for_signal
 
 T = TypeVar("T")

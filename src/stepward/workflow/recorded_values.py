@@ -10,7 +10,7 @@ from stepward.model.states import TASK_ENDS, StepKind
 from stepward.model.tasks.updates import UpdateAnswer
 from stepward.payload import NULL, decode, encode
 from stepward.workflow.replay.divergence import PATCHED
-from stepward.workflow.run import Run
+from stepward.workflow.run_commands import Run
 
 SIDE_EFFECT = "side_effect"
 SETTING_OUT = "continue_as_new/1"

@@ -11,7 +11,7 @@ from stepward import Client, Supervision, wait_for, workflow
 from stepward.model.states import TaskState
 from stepward.scheduler.admission.windows import Windows
 from stepward.supervisor.supervisor import Supervisor
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from tests.scheduler.world import Service, World, hang, in_state, refuse
 
 

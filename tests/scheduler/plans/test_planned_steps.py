@@ -28,7 +28,7 @@ from stepward.model.records import Role, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.scheduler.failpoints import crash_points
 from stepward.store.contract import Change, Committed, Submitted
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from tests.scheduler.plans.planned_orders import PLANNED, orders
 from tests.scheduler.processes.test_instances import declare_dead
 from tests.scheduler.world import (

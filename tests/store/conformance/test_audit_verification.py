@@ -13,7 +13,7 @@ from stepward.model.records import Audit
 from stepward.store.contract import AuditHead, Change, Store
 from stepward.store.rules.audit.audit_chain import FIRST_HASH, audit_values, linked
 from stepward.store.rules.audit.audit_verification import head_of
-from stepward.supervisor.archives.archive import FolderArchive
+from stepward.supervisor.archives.folder_archive import FolderArchive
 from stepward.supervisor.retention import pruning
 from tests.store.conformance.world import World, scheduler
 

@@ -7,7 +7,7 @@ import pytest
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.rate import RateLimit
-from stepward.model.limits.slots import SlotClaim, SlotLease
+from stepward.model.limits.slot_shares import SlotClaim, SlotLease
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store
 from tests.store.conformance.world import World

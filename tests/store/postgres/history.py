@@ -26,7 +26,7 @@ from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
 from stepward.store.contract import Change, Store, TaskMove
 from stepward.store.postgres import PostgresStore
-from stepward.supervisor.archives.archive import FolderArchive
+from stepward.supervisor.archives.folder_archive import FolderArchive
 from stepward.supervisor.retention import BATCH, purging
 from tests.store.listing import listed
 

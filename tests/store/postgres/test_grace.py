@@ -10,7 +10,7 @@ import pytest
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connection import Connection
-from stepward.store.verbs.instances import grace
+from stepward.store.verbs.instances import outage_grace
 from stepward.store.verbs.instances.leadership import Leadership
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database, SchemaPlace
@@ -62,7 +62,7 @@ async def _opened(world: World) -> PostgresStore:
 async def test_grace_is_given_in_batches_and_another_leader_goes_on(
     database: Database, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grace, "BATCH", 3)
+    monkeypatch.setattr(outage_grace, "BATCH", 3)
     store, other = await _opened(world), await _opened(world)
     await _fill(database, world.clock.wall(), 8)
     term = await _outage(world, store)
@@ -85,14 +85,14 @@ async def test_grace_is_given_in_batches_and_another_leader_goes_on(
 async def test_deadlines_get_grace_in_batches_after_the_clock_was_set(
     database: Database, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grace, "BATCH", 3)
+    monkeypatch.setattr(outage_grace, "BATCH", 3)
     store = await _opened(world)
     await _fill(database, world.clock.wall(), 5, state="pending", owner="null", by="null")
     await database.rows("update stepward_shop.task set deadline = 7")
     term = await _outage(world, store)
     now = world.clock.wall()
     engine = store._engine()
-    given = grace.Grace(engine, Leadership(engine))
+    given = outage_grace.Grace(engine, Leadership(engine))
     assert await given.begin(term, LEASE, jumped=True)
     assert await store.supervisor.go_on_forgiving(term) == 2
     assert not (await store.supervisor.due()).grace

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from stepward.cli.commands.store import grant
 from stepward.cli.main import cli
 from stepward.errors import Refused
-from stepward.store.postgres.schema.grants import grants
-from stepward.store.postgres.schema.table_privileges import LOGIN_PRIVILEGES, PRIVILEGES, LoginKind
+from stepward.store.postgres.schema.grant_script import grants
+from stepward.store.postgres.schema.required_privileges import LOGIN_PRIVILEGES, PRIVILEGES, LoginKind
 from tests.store.postgres.test_table_privileges import GRANTED
 from tests.store.postgres.worlds import Database
 

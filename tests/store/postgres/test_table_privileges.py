@@ -18,7 +18,7 @@ from stepward.model.records import Role
 from stepward.model.states import TaskState
 from stepward.store.contract import Transaction
 from stepward.store.postgres.schema import versions
-from stepward.store.postgres.schema.table_privileges import PRIVILEGES, PROCESS_PRIVILEGES
+from stepward.store.postgres.schema.required_privileges import PRIVILEGES, PROCESS_PRIVILEGES
 from tests.store.postgres import application
 from tests.store.postgres.worlds import Database
 

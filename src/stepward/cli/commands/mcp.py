@@ -44,7 +44,7 @@ def mcp(target: str | None, url: str | None) -> None:
 async def _serve(target: str | None, url: str | None) -> None:
     from mcp.server.stdio import stdio_server  # noqa: PLC0415  an extra's
 
-    from stepward.mcp_server.server import mcp_server, operations_of  # noqa: PLC0415  an extra's
+    from stepward.mcp_server.tool_handlers import mcp_server, operations_of  # noqa: PLC0415  an extra's
 
     async with _api(target, url) as (client, app):
         server = await mcp_server(client, app, await operations_of(client))

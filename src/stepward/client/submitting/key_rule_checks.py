@@ -7,7 +7,7 @@ from stepward.client.submitting.validation import check_delay
 from stepward.durations import shown
 from stepward.errors import Refused
 from stepward.model.tasks.key_rules import CHANGING, MOST_COLLECTED, Collect, Debounce, KeyRule, Singleton, checked_rule
-from stepward.store.rules.collecting import EMPTY_LIST, collected
+from stepward.store.rules.gathered_arguments import EMPTY_LIST, collected
 
 
 def check_rule(options: Options, until_complete_by: float | None) -> None:

@@ -12,7 +12,7 @@ from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.console.pages.agents import agent_version
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.limits.flow_limit import agent_limit
 
 AGENT_ACTS = {"suspend": "suspend_agent", "set_limit": "set_limit", "reset_limit": "reset_limit"}

@@ -10,7 +10,7 @@ from stepward.console.acts.form import STALE, back_to, row_numbers, sent_form
 from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 @post("/alerts/act", permission=Permission.ACT)

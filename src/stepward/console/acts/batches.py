@@ -16,7 +16,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_batches import ScopedBatches
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.store.contract import Batch, BatchVerb
 
 VERBS = (BatchVerb.RESUBMIT, BatchVerb.UNDO, BatchVerb.CANCEL, BatchVerb.SUSPEND, BatchVerb.RESUME, BatchVerb.DELETE)

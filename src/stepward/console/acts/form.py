@@ -14,7 +14,7 @@ from stepward.errors import InvalidArguments, TaskChanged
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
 from stepward.http.access.scopes.scoped_client import ScopedClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.payload import check_size
 
 STALE = "the state has changed since the page was shown: another act or process was faster; look again, then decide"

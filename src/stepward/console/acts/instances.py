@@ -9,7 +9,7 @@ from stepward.console.acts.form import STALE, back_to, sent_form
 from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 @post("/instances/drain", permission=Permission.OPERATE)

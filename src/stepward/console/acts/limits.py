@@ -12,7 +12,7 @@ from stepward.console.pages.limits import limit_version
 from stepward.errors import InvalidArguments
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.limits.flow_limit import workflow_limit
 
 

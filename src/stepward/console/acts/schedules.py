@@ -9,7 +9,7 @@ from stepward.console.acts.form import back_to, check_administers, sent_form
 from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.console_links import task_href
 
 

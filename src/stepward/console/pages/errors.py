@@ -13,8 +13,8 @@ from litestar.types import ExceptionHandlersMap
 
 from stepward.console.page_frame import Console
 from stepward.errors import StepwardError
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.problem_documents import status_of
-from stepward.http.problems import HttpRefusal
 
 logger = logging.getLogger("stepward.console")
 STALE = 409

@@ -13,7 +13,7 @@ from zlib import crc32
 
 from stepward.errors import QueueRefused, StoreError, StoreUnusable, TransportError
 from stepward.host.assembly import Parts, Roles
-from stepward.host.queues.returned_messages import ReturnedMessages
+from stepward.host.queues.put_back_requests import ReturnedMessages
 from stepward.host.queues.row_forwarder import Carrier, Outlet
 from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from stepward.agent.calls import Calls
+from stepward.agent.call_lifecycle import Calls
 from stepward.model.messages.requests import Request
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.submission.accept_calls import AcceptCalls

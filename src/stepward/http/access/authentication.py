@@ -10,7 +10,7 @@ from stepward.http.access.api_tokens import TokenSecret, read_secret
 from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.principals import Principal, SignIn, TaskScope
 from stepward.http.access.rate_limits import AccessLimit
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.shared_client import ClientSource
 from stepward.model.credentials import Credential, CredentialKind
 

@@ -20,8 +20,8 @@ from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import ASSISTANT, LOCAL, Principal, SignIn
 from stepward.http.access.request_body import RequestBody
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.problem_documents import PROBLEM_JSON, encoded, problem_of
-from stepward.http.problems import HttpRefusal
 
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 HEALTH = frozenset({"/livez", "/readyz"})

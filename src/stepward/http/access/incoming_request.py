@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import urlsplit
 
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 PATH_BYTES = 2048
 QUERY_BYTES = 8192

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 from litestar.types import HTTPReceiveMessage, HTTPRequestEvent, Receive
 
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 PART_SECONDS = 10.0
 """Seconds within which the next part of a body must arrive."""

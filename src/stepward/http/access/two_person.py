@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from stepward.client import ClientSession, refusal
 from stepward.errors import IllegalTransition, TaskChanged
 from stepward.http.access.principals import Principal
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.records import Audit, Task
 from stepward.model.states import TaskState
 from stepward.model.tasks.task_version import task_version

@@ -17,7 +17,7 @@ from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import resource
 from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchRefusal, BatchState, BatchVerb, Doubt, Later
 from stepward.store.search.lexer import LONGEST_FILTER
 

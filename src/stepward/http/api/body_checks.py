@@ -6,7 +6,7 @@ from typing import Any
 
 from litestar import Request
 
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.payload import DEPTH
 from stepward.payload.nesting import is_deeper
 

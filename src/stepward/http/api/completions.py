@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 class Failure(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from stepward.errors import SettingsError
 from stepward.http.access.access_rules import LOOPBACK_NAMES
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.credentials import AccessRole
 
 ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"]

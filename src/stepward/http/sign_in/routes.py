@@ -18,7 +18,7 @@ from stepward.http.access.incoming_request import IncomingRequest
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import SignIn
 from stepward.http.dependencies import RequestPrincipal
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.sign_in import sessions
 from stepward.http.sign_in.openid import LOGIN_SECONDS, OpenIdProvider
 from stepward.http.sign_in.pages import onward_page, sign_in_page

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stepward.http.access.principals import Principal
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 MOST_STREAMS = 200
 """Most concurrent streams of one process."""

@@ -17,7 +17,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import AddedEvents, Change, Finish
 from stepward.workflow.decisions import Delivered, StepCall
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.undo_order import UndoOrder
 
 StepId = tuple[int, str]

@@ -27,7 +27,7 @@ from stepward.settings import Settings
 from stepward.store.contract import Deliver, Post, StepMove
 from stepward.workflow.decisions import Broken, Completed, Continued, Decisions, Diverged, Failed, StepCall
 from stepward.workflow.definition import Workflow
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 from stepward.workflow.registry import Registry
 
 NEW_STEPS_PER_COMMIT = 250

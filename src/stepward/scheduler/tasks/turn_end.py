@@ -16,7 +16,7 @@ from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn_budget import TurnBudget
 from stepward.store.contract import Change
-from stepward.workflow.engine import Execution
+from stepward.workflow.execution import Execution
 
 
 class Closing:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from stepward.model.records import InboxRow, Step
 from stepward.store.contract import RetentionStore, SignalSeen, StreamRow, UpdateRow, WrittenRow
-from stepward.supervisor.archives.archive_format import Item, weight
+from stepward.supervisor.archives.line_writer import Item, weight
 
 PIECE_ROWS = 1_000
 PIECE_BYTES = 4 * 1024 * 1024

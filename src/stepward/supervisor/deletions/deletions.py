@@ -8,7 +8,7 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.store.contract import ObjectOwnerStore, SupervisorStore
-from stepward.supervisor.deletions.archive_erasure import ArchiveErasure
+from stepward.supervisor.deletions.deletions_in_archive import ArchiveErasure
 from stepward.supervisor.deletions.large_payloads import ObjectCleaning
 
 

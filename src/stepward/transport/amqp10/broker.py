@@ -12,7 +12,7 @@ from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import RETURNED, Sent
 from stepward.transport.amqp10.name_owner import claim
-from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.requests.ended_queues import AmqpEndedQueues
 from stepward.transport.amqp10.requests.source import AmqpSource
 from stepward.transport.amqp10.service_bus.owner import claim_session

@@ -16,10 +16,10 @@ from stepward.transport.amqp10.engine.driver import Login
 from stepward.transport.amqp10.engine.faults import AmqpFault, AmqpRefused, LoginRefused
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink, SendingLink
 from stepward.transport.amqp10.engine.messages import Sent
-from stepward.transport.amqp10.places import MEBIBYTE, Place, Places, places_of
+from stepward.transport.amqp10.node_addresses import MEBIBYTE, Place, Places, places_of
 from stepward.transport.amqp10.service_bus.authorization import Authorization
+from stepward.transport.amqp10.service_bus.node_addresses import ServiceBusPlaces
 from stepward.transport.amqp10.service_bus.owner import SESSION_FILTER
-from stepward.transport.amqp10.service_bus.places import ServiceBusPlaces
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.transport.asyncapi.routes import ACTS, ROUTES, Route, RouteAct
+from stepward.transport.asyncapi.queue_descriptions import ACTS, ROUTES, Route, RouteAct
 
 JsonObject = dict[str, Any]
 

@@ -17,7 +17,7 @@ from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control_flow import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.asyncio_versions import forget_waiter, swap_current_task
-from stepward.workflow.event_loop.closing import close_coroutine, close_generator, silent_warnings
+from stepward.workflow.event_loop.coroutine_closing import close_coroutine, close_generator, silent_warnings
 from stepward.workflow.event_loop.engine_port import NOBODY, Engine
 from stepward.workflow.event_loop.futures import (
     Callback,

@@ -9,7 +9,7 @@ from stepward.model.states import StepKind
 from stepward.model.tasks.updates import described
 from stepward.payload import NULL
 from stepward.workflow.event_loop.futures import PLAIN, Timer
-from stepward.workflow.run import Run
+from stepward.workflow.run_commands import Run
 from stepward.workflow.waits.signals import UpdateCheck, Wait
 
 

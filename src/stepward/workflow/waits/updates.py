@@ -16,7 +16,7 @@ from stepward.payload.sealed import why_unopened
 from stepward.workflow import recorded_values
 from stepward.workflow.event_loop.loop import outside_loop
 from stepward.workflow.functions import run_of
-from stepward.workflow.run import Run
+from stepward.workflow.run_commands import Run
 from stepward.workflow.waits.signal_waits import wait_for_signal
 from stepward.workflow.waits.signals import Signal, UpdateCheck
 

@@ -16,7 +16,7 @@ from stepward.errors import StepwardError
 from stepward.model.records import Audit
 from stepward.store.contract import AuditHead
 from stepward.store.rules.audit.audit_verification import head_of
-from stepward.supervisor.archives.archive_format import act_line, head_line
+from stepward.supervisor.archives.line_writer import act_line, head_line
 from stepward.views.times import NOTHING, span
 
 LISTED = "list"

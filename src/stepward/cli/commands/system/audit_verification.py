@@ -8,7 +8,7 @@ from pathlib import Path
 from stepward.errors import StepwardError
 from stepward.store.contract import AuditHead, OperatorStore
 from stepward.store.rules.audit.audit_verification import ChainBreak, Verification
-from stepward.supervisor.archives.archived_audit import archived_acts, archived_heads
+from stepward.supervisor.archives.audit_reader import archived_acts, archived_heads
 
 TRIES = 3
 """How often the audit is read while it is being pruned."""

@@ -7,7 +7,7 @@ import click
 from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
 from stepward.client import Client, session_of
-from stepward.supervisor.archives.archived_tasks import history_line
+from stepward.supervisor.archives.task_reader import history_line
 
 
 @click.command("history")

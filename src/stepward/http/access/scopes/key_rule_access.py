@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.http.access.principals import Principal
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.tasks.key_rules import KeyRule, Singleton
 
 

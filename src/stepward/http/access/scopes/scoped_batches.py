@@ -15,7 +15,7 @@ from stepward.http.access.access_audit import AccessAudit
 from stepward.http.access.permissions import Permission
 from stepward.http.access.principals import Principal
 from stepward.http.access.two_person import needs_second_person
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.store.contract import Batch, BatchParameters, BatchVerb
 
 MOST_LISTED = 1_000

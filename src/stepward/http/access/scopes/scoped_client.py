@@ -30,7 +30,7 @@ from stepward.http.access.scopes.payload_hiding import (
 )
 from stepward.http.access.scopes.scoped_batches import ScopedBatches
 from stepward.http.access.two_person import TwoPersonRule
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.messages.completion_tokens import KEY_BYTES, read_token
 from stepward.model.records import Alert, Audit, DeadLetter, Task
 from stepward.model.schedule import Schedule

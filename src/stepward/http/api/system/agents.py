@@ -14,7 +14,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import AgentResource, AgentStatsResource, resource
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 class SuspendRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

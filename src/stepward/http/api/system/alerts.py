@@ -15,7 +15,7 @@ from stepward.http.api.resources import AlertResource, ReceiptResource, SilenceR
 from stepward.http.api.system.row_numbers import Number, row_number
 from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 class SinkTest(Struct, frozen=True):

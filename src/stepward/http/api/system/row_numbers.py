@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 NUMBERS = 2**53
 """One more than the highest number of an alert or a dead letter: up to there numbers of JSON are exact. Those of the

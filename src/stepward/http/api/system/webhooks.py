@@ -9,7 +9,7 @@ from stepward.http.access.permissions import Permission
 from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import WebhookResource, resource
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 
 @get("/webhooks", permission=Permission.READ_ALL)

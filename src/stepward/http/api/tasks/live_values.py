@@ -20,7 +20,7 @@ from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.http.api.tasks.streams import STILL_SO, ended
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.streaming.polling import looks
 from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.model.live_values import checked_value_name

@@ -16,7 +16,7 @@ from stepward.http.access.two_person import ActProposed, Proposal, TwoPersonRule
 from stepward.http.api.tasks.task_acts import ActResult
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 
 ProposalId = Annotated[str, PathParameter(description="The proposal's id.", max_length=100)]
 

@@ -20,7 +20,7 @@ from stepward.http.api.resources import TaskResource, resource
 from stepward.http.api.tasks.etags import etag_of
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.streaming.polling import looks
 from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.http.streaming.task_feed import PLACE, TaskFeed, place_id, place_of

@@ -17,7 +17,7 @@ from stepward.http.api.resources import TaskDetail
 from stepward.http.api.tasks.task_paths import task_path
 from stepward.http.api.tasks.task_reads import answer_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.streaming.stream_limits import StreamSlots
 from stepward.model.tasks.key_rules import Collect, Debounce, KeyRule, Singleton, Throttle
 from stepward.model.tracing.submission_span import current_traceparent, linked

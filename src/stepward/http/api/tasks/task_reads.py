@@ -15,7 +15,7 @@ from stepward.http.api.tasks.etags import etag_of
 from stepward.http.api.tasks.history import HistoryEntry, history_of
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.http.problems import HttpRefusal
+from stepward.http.exception_handlers import HttpRefusal
 from stepward.model.states import TaskState
 from stepward.payload import displayed
 from stepward.store.search.lexer import LONGEST_FILTER

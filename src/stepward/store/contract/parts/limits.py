@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
-from stepward.model.limits.slots import SlotLease
+from stepward.model.limits.slot_shares import SlotLease
 
 
 class LimitStore(Protocol):

@@ -15,7 +15,7 @@ from stepward.store.postgres.engine.database import FOR_OTHERS, TRANSACTIONS, Da
 from stepward.store.postgres.engine.error_translation import DATA
 from stepward.store.postgres.hot import claiming, turn
 from stepward.store.postgres.hot.gap_reader import GapReader
-from stepward.store.postgres.hot.turn_parts import parts_of
+from stepward.store.postgres.hot.turn_statements import parts_of
 from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced

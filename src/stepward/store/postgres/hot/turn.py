@@ -12,7 +12,7 @@ from stepward.store.contract import Change
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.error_translation import MISSED
 from stepward.store.postgres.engine.query_catalogue import load_catalogue, quoted
-from stepward.store.postgres.hot.turn_parts import TurnPart, overlap, parts_of
+from stepward.store.postgres.hot.turn_statements import TurnPart, overlap, parts_of
 from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.refusals import fenced
 from stepward.store.verbs.tasks import inbox, turns

@@ -18,7 +18,7 @@ from stepward.model.tasks.directives import DirectiveVerb
 from stepward.model.tasks.key_rules import PREDECESSOR, Collect, Debounce, KeyRule, Singleton, Throttle
 from stepward.store import rows
 from stepward.store.contract import Directive, Submitted
-from stepward.store.rules.collecting import collected
+from stepward.store.rules.gathered_arguments import collected
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import directives, inbox, new_tasks
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit, SetLimit, agent_limit
-from stepward.model.limits.slots import SlotClaim, SlotLease, granted
+from stepward.model.limits.slot_shares import SlotClaim, SlotLease, granted
 from stepward.store import rows
 from stepward.store.rules.audit.audits import limit_audit
 from stepward.store.verbs import alerts_and_audit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
-from stepward.model.limits.slots import SlotLease
+from stepward.model.limits.slot_shares import SlotLease
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.flow import limits
 

@@ -28,7 +28,7 @@ from stepward.store.contract import (
 )
 from stepward.store.rules.audit import audits
 from stepward.store.search.conditions import Condition
-from stepward.store.verbs import agents, alerts_and_audit, changed_tasks, credentials, dead_letters, pruning
+from stepward.store.verbs import agents, alerts_and_audit, audit_pruning, changed_tasks, credentials, dead_letters
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.connection import VerbConnection
@@ -115,13 +115,13 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return [rows.audit(row) for row in await self._transactions.read(ask.rows, f"client.{query}", *values)]
 
     async def prune_as(self, records: OldRecords, actor: str) -> int:
-        return await self._transactions.write(pruning.prune, records, actor, self._clock.now())
+        return await self._transactions.write(audit_pruning.prune, records, actor, self._clock.now())
 
     async def acts(self, after: int) -> list[AuditedAct]:
-        return await self._transactions.read(pruning.acts, after)
+        return await self._transactions.read(audit_pruning.acts, after)
 
     async def audit_head(self) -> AuditHead | None:
-        return await self._transactions.read(pruning.head)
+        return await self._transactions.read(audit_pruning.head)
 
     async def schedules(self) -> list[Schedule]:
         return await self._transactions.read(schedule_verbs.listed)

@@ -22,8 +22,8 @@ from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import retention
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
+from stepward.store.verbs import audit_pruning
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs import pruning
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.large_payloads import note_deleted
@@ -81,7 +81,7 @@ class RetentionVerbs(VerbPart):
         return [update_row(row) for row in found]
 
     async def old_records(self, before: float) -> OldRecords:
-        return await self._transactions.read_more(pruning.old_records, before)
+        return await self._transactions.read_more(audit_pruning.old_records, before)
 
     async def unchanged(self, batch: Sequence[Outlived]) -> bool:
         return await self._transactions.read(_standing, "retention.standing", batch) == list(batch)

@@ -31,15 +31,15 @@ from stepward.store.rules import supervision
 from stepward.store.rules.audit import audits
 from stepward.store.rules.batches import allowed, next_search
 from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
-from stepward.store.verbs import alerts_and_audit, batches, pruning, schedules
+from stepward.store.verbs import alerts_and_audit, audit_pruning, batches, schedules
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.archive_erasure import ArchiveErasureVerbs, record_erasure
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.dead_letters import forget_expired
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.figures import state_samples
-from stepward.store.verbs.instances.grace import Grace
 from stepward.store.verbs.instances.leadership import Leadership
+from stepward.store.verbs.instances.outage_grace import Grace
 from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
 from stepward.store.verbs.parts import alerts, retention
 from stepward.store.verbs.parts.webhooks import DeliveryVerbs
@@ -179,7 +179,7 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
 
     async def prune(self, term: int, records: OldRecords) -> int:
-        return await self._judged(term, 0, pruning.prune, records, supervision.ACTOR, self._clock.now())
+        return await self._judged(term, 0, audit_pruning.prune, records, supervision.ACTOR, self._clock.now())
 
     async def _look(self, place: ExpiryCursor, now: float, limit: int) -> list[ExpirySeen]:
         found = await self._transactions.read(ask.rows, "supervisor.expired_steps", now, *place, limit)

@@ -17,7 +17,7 @@ from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import EXPIRES, Sent
-from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES, Posted

@@ -10,7 +10,7 @@ from stepward.transport.amqp10.connection import NOT_FOUND, Amqp10Connection
 from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.links import Received
 from stepward.transport.amqp10.engine.messages import Sent
-from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.service_bus.owner import LOCKED
 from stepward.transport.wire.wire_events import BATCH
 

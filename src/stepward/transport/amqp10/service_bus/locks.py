@@ -15,7 +15,7 @@ from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.faults import AmqpFault
 from stepward.transport.amqp10.engine.links import Received, ReceivingLink
 from stepward.transport.amqp10.engine.management import ManagementNode
-from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.node_addresses import Place
 
 LOCKED_UNTIL = symbol("com.microsoft:locked-until-utc")
 TICKS = 10_000_000

@@ -7,7 +7,7 @@ import asyncio
 from stepward.transport.amqp10.engine.connection import AmqpConnection
 from stepward.transport.amqp10.engine.faults import AmqpRefused
 from stepward.transport.amqp10.engine.management import ManagementNode
-from stepward.transport.amqp10.places import Place
+from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.broker.queue_names import BrokerNames, check_claim
 
 LOCKED = "com.microsoft:session-cannot-be-locked"

@@ -10,7 +10,7 @@ from stepward.errors import Refused
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.schema.identity import on_only_schema
-from stepward.store.postgres.schema.table_privileges import LOGIN_PRIVILEGES, PRIVILEGES, LoginKind
+from stepward.store.postgres.schema.required_privileges import LOGIN_PRIVILEGES, PRIVILEGES, LoginKind
 
 LOGIN = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 """Logins that need no quotes, so that none of them can be more than a name."""

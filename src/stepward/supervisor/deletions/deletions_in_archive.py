@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.errors import ArchiveUnavailable, CommitUnknown, StoreUnavailable
 from stepward.events import Observers
 from stepward.store.contract import ArchiveErasureStore
-from stepward.supervisor.archives.archive_erasure import acts_on, erase_tasks
+from stepward.supervisor.archives.task_removal import acts_on, erase_tasks
 
 LOOK_EVERY = 5.0
 """Seconds between two looks for deleted tasks."""

@@ -15,9 +15,9 @@ from msgspec import NODEFAULT, Raw, Struct, structs
 from stepward.errors import ArchiveUnavailable
 from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
-from stepward.supervisor.archives.archive import ENDING, RECORDS
-from stepward.supervisor.archives.archive_format import FORMAT, ArchiveLines, bytes_of
-from stepward.supervisor.archives.archived_audit import PLAIN_ENDING, read_lines
+from stepward.supervisor.archives.audit_reader import PLAIN_ENDING, read_lines
+from stepward.supervisor.archives.folder_archive import ENDING, RECORDS
+from stepward.supervisor.archives.line_writer import FORMAT, ArchiveLines, bytes_of
 
 R = TypeVar("R", bound=Struct)
 

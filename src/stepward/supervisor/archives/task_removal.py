@@ -22,10 +22,10 @@ from stepward.large_payloads import folder_of
 from stepward.model.records import Audit
 from stepward.store.contract import AuditedAct
 from stepward.store.rules.audit.audit_chain import DELETED, EMPTY, MARK
-from stepward.supervisor.archives.archive import ENDING, FILE_MODE, UNFINISHED
-from stepward.supervisor.archives.archive_format import ACT, ALERT
-from stepward.supervisor.archives.archived_audit import LONGEST_LINE, archived_acts
 from stepward.supervisor.archives.archived_objects import OBJECTS
+from stepward.supervisor.archives.audit_reader import LONGEST_LINE, archived_acts
+from stepward.supervisor.archives.folder_archive import ENDING, FILE_MODE, UNFINISHED
+from stepward.supervisor.archives.line_writer import ACT, ALERT
 
 
 class _Line(msgspec.Struct):

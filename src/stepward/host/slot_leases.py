@@ -14,7 +14,7 @@ from stepward.agent.runner import AgentRunner
 from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.assembly import Parts
 from stepward.model.limits.flow_limit import FlowLimit, agent_limit
-from stepward.model.limits.slots import SlotClaim, SlotLease, fair_slots
+from stepward.model.limits.slot_shares import SlotClaim, SlotLease, fair_slots
 
 SURPLUS_LOOK = 0.1
 """Seconds until the next look while calls run in slots that another instance is to have."""

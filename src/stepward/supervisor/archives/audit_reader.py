@@ -16,8 +16,8 @@ import msgspec
 from stepward.errors import ArchiveUnavailable
 from stepward.model.records import Audit
 from stepward.store.contract import AuditedAct, AuditHead
-from stepward.supervisor.archives.archive import ENDING, RECORDS
-from stepward.supervisor.archives.archive_format import ACT, HEAD, bytes_of
+from stepward.supervisor.archives.folder_archive import ENDING, RECORDS
+from stepward.supervisor.archives.line_writer import ACT, HEAD, bytes_of
 
 L = TypeVar("L")
 

@@ -21,8 +21,8 @@ from typing import Protocol
 from stepward.errors import ArchiveUnavailable
 from stepward.large_payloads import PayloadKeeper
 from stepward.store.contract import OldRecords, Outlived, RetentionStore
-from stepward.supervisor.archives.archive_format import ArchiveLines, record_lines
 from stepward.supervisor.archives.archived_objects import copy_objects
+from stepward.supervisor.archives.line_writer import ArchiveLines, record_lines
 from stepward.supervisor.archives.tasks_to_archive import pieces
 
 ENDING = ".jsonl.gz"

@@ -6,7 +6,7 @@ end has a session.
 
 from __future__ import annotations
 
-from stepward.transport.amqp10.places import MEBIBYTE, REPLIES, Place, response_apart
+from stepward.transport.amqp10.node_addresses import MEBIBYTE, REPLIES, Place, response_apart
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES
 
