@@ -18,7 +18,7 @@ from benchmarks.loads import AT_ONCE, concurrently, ratio
 from benchmarks.store_locations import Place
 from servers import nats
 from stepward import App, Client, step, workflow
-from stepward.client.submitting import validation
+from stepward.client.submitting import submission_checks
 from stepward.model.messages.signing import Signer
 from stepward.payload import encoding
 from stepward.store import transaction_scopes
@@ -128,7 +128,7 @@ def unguarded() -> Iterator[None]:
             (Signer, "proof", lambda *_: "0" * 32),
             (Signer, "is_genuine", lambda *_: True),
             (encoding, "is_deeper", lambda *_: False),
-            (validation, "_check_text", lambda *_: None),
+            (submission_checks, "_check_text", lambda *_: None),
             (transaction_scopes.Scope, "check", lambda _: None),
             (transaction_scopes, "refuse_nested", lambda _: None),
             (Connection, "end", end),

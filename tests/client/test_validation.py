@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
 from stepward.errors import InvalidDuration, Refused
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
 def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
     for check, what in (
-        (validation.fairness_key, "fairness_key"),
-        (validation.person, "by"),
-        (validation.signal_id, "signal id"),
+        (submission_checks.fairness_key, "fairness_key"),
+        (argument_checks.person, "by"),
+        (argument_checks.signal_id, "signal id"),
     ):
         with pytest.raises(Refused) as caught:
             check(text)
@@ -27,20 +27,20 @@ def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
 
 def test_other_texts_are_taken_as_they_are() -> None:
     for text in ("tenant 42", "Zoë", "日本", "👩\u200d🚀", None):
-        assert validation.fairness_key(text) == text
+        assert submission_checks.fairness_key(text) == text
 
 
 @pytest.mark.parametrize("value", [True, False, 10, -1, 10**30, "5", None])
 def test_a_priority_is_a_number(value: Any) -> None:
     with pytest.raises(Refused, match=r"^priority: expected 0 \(last\) to 9 \(first\), found .{1,60}; give a number$"):
-        validation.priority(value)
+        submission_checks.priority(value)
 
 
 def test_a_deadline_is_an_instant_to_come() -> None:
     now = 1_800_000_000.0
-    assert validation.deadline(datetime.fromtimestamp(now + 1, UTC), None, now) == now + 1
+    assert submission_checks.deadline(datetime.fromtimestamp(now + 1, UTC), None, now) == now + 1
     for past in (now, now - 90):
         with pytest.raises(InvalidDuration, match="expected an instant to come, found 2027-01-15T"):
-            validation.deadline(datetime.fromtimestamp(past, UTC), None, now)
-    assert validation.deadline("5m", 10.0, now) == now + 300
-    assert validation.deadline(None, 10.0, now) == now + 10
+            submission_checks.deadline(datetime.fromtimestamp(past, UTC), None, now)
+    assert submission_checks.deadline("5m", 10.0, now) == now + 300
+    assert submission_checks.deadline(None, 10.0, now) == now + 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from stepward.console.template_filters import details_of
+from stepward.console.filters.audit_details import details_of
 from stepward.model.records import Audit
 from stepward.views.schedules import nominal
 

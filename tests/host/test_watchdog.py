@@ -112,7 +112,7 @@ async def test_a_hang_is_counted_in_the_store_that_has_the_task() -> None:
     with Watched(clock, lease=2, limit=3) as first, Watched(clock, lease=2, limit=3) as second:
         first.hangs = None
         with patch(
-            "stepward.host.watchdog.watchdog.blame", lambda frame: Blamed("workflow w of task t", "t", "w.py:1")
+            "stepward.host.watchdog.hang_detection.blame", lambda frame: Blamed("workflow w of task t", "t", "w.py:1")
         ):
             first.until(lambda did: isinstance(did, tuple) and not isinstance(did, Blamed))
         found = [second.did.get_nowait() for _ in range(second.did.qsize())]

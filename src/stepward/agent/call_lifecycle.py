@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.call import Call, Slots
+from stepward.agent.call import Call
+from stepward.agent.call_slots import Slots
 from stepward.agent.deadlines import Deadlines, RequestLeases, overrun
 from stepward.agent.declaration import Agent
 from stepward.agent.execution import CallExecution

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
-from stepward.agent.call import Call, Slots
+from stepward.agent.call import Call
+from stepward.agent.call_slots import Slots
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.failures import stands_at

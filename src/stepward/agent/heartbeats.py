@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from stepward.agent.call import Call, Slots
+from stepward.agent.call import Call
+from stepward.agent.call_slots import Slots
 from stepward.errors import LeaseLapsed, TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Progress, Request

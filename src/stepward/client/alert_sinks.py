@@ -8,7 +8,7 @@ from datetime import datetime
 
 from stepward import durations
 from stepward.client.session import ClientSession
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
 from stepward.durations import Duration
 from stepward.error_messages import nearest
 from stepward.errors import Refused, SinkNotFound
@@ -83,13 +83,16 @@ class AlertSinks:
         """
         operators = self._session.store.operators
         now = operators.now()
-        at = validation.deadline(until, None, now, "until")
+        at = submission_checks.deadline(until, None, now, "until")
         if at is None:
             raise Refused("until: expected an instant or a duration from now, found None; give one")
         if at - now > MOST_SILENT_SECONDS:
             raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
         found = AlertSilence(
-            kind=_raised_kind(kind), workflow=validation.wanted_workflow(workflow), until=at, note=validation.note(note)
+            kind=_raised_kind(kind),
+            workflow=argument_checks.wanted_workflow(workflow),
+            until=at,
+            note=argument_checks.note(note),
         )
         if not await operators.silence(found, self._session.actor):
             raise Refused(f"silence: expected fewer than {MOST_SILENCES}, found as many; end some first")
@@ -97,7 +100,7 @@ class AlertSinks:
 
     async def unsilence(self, kind: str, workflow: str | None = None) -> bool:
         """End a silence: the sinks get what is still open; False if there is none."""
-        workflow = validation.wanted_workflow(workflow)
+        workflow = argument_checks.wanted_workflow(workflow)
         return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
 
 

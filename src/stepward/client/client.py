@@ -16,7 +16,7 @@ from stepward.client.live.live_values import UNSET, Unset
 from stepward.client.queues.events import StatusEvents
 from stepward.client.scheduling.scheduling_client import SchedulingClient
 from stepward.client.session import ClientSession, Protection, session_at
-from stepward.client.submitting import validation
+from stepward.client.submitting import submission_checks
 from stepward.client.submitting.submitting_client import SubmittingClient
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.encryption import Encryption
@@ -61,20 +61,20 @@ class Client(SubmittingClient, SchedulingClient):
 
         The queue has one reader at a time; an event counts as dealt with once the next one is asked for.
         """
-        validation.usable("client.events()", self._session.missing)
-        return self._session.readers.open(validation.own_queue(queue, self._session.app))
+        submission_checks.usable("client.events()", self._session.missing)
+        return self._session.readers.open(submission_checks.own_queue(queue, self._session.app))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
         """A connection of ours in which application rows and tasks commit together; an exception rolls back."""
-        validation.usable("client.transaction()", self._session.missing)
+        submission_checks.usable("client.transaction()", self._session.missing)
         async with self._session.store.client.transaction() as transaction:
             yield transaction
         self._session.hints.hint()
 
-    def task(self, id: validation.Id) -> TaskHandle:
+    def task(self, id: submission_checks.Id) -> TaskHandle:
         """A handle on the task of that id; whether there is one shows when it is used."""
-        return TaskHandle(self._session, validation.known_id(id))
+        return TaskHandle(self._session, submission_checks.known_id(id))
 
     async def tasks(
         self,
@@ -193,18 +193,18 @@ class Client(SubmittingClient, SchedulingClient):
         """Let what code declares hold again; False if nothing was set. Raises Refused, and AgentNotFound."""
         return await limits.reset_limit(self._session, name)
 
-    async def audits(self, id: validation.Id | None = None, limit: int = 100) -> list[Audit]:
+    async def audits(self, id: submission_checks.Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
-        return await self._session.store.operators.audits(None if id is None else validation.known_id(id), limit)
+        return await self._session.store.operators.audits(None if id is None else submission_checks.known_id(id), limit)
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""
-        validation.usable("client.complete()", self._session.missing)
+        submission_checks.usable("client.complete()", self._session.missing)
         await self._session.completions.complete(token, result, by)
 
     async def fail(self, token: str, message: str, *, by: str | None = None, **data: Any) -> None:
         """Finish a step from outside, failed for good; the workflow gets a StepFailed. Raises CompletionRefused."""
-        validation.usable("client.fail()", self._session.missing)
+        submission_checks.usable("client.fail()", self._session.missing)
         await self._session.completions.fail(token, message, data, by)
 
 

@@ -16,10 +16,11 @@ from stepward.client.live.client_ports import HandleClient
 from stepward.client.live.live_values import UNSET, Unset, published_value, stream_values
 from stepward.client.live.updates import answered, asked, result_of
 from stepward.client.repairs import RepairPreview, preview_of
+from stepward.client.submitting.argument_checks import one_of
 from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.in_transaction import KnownWorkflow
-from stepward.client.submitting.validation import Id, deadline, one_of
-from stepward.client.submitting.validation import priority as checked_priority
+from stepward.client.submitting.submission_checks import Id, deadline
+from stepward.client.submitting.submission_checks import priority as checked_priority
 from stepward.client.task_status import StepRecord, TaskStatus, status_of, step_record
 from stepward.client.waiting.wait_hindrances import WaitView, lacks_agent, not_ended
 from stepward.client.waiting.wait_warnings import LOOK_SECONDS, WaitWarning

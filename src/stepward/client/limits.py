@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.client.agent_status import check_known
 from stepward.client.live.live_values import Unset
 from stepward.client.session import ClientSession
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
 from stepward.durations import Duration, shown
 from stepward.errors import DeclarationError, InvalidDuration, Refused
 from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
@@ -65,7 +65,9 @@ async def set_limit(
     if isinstance(concurrency, Unset) and isinstance(rate, Unset):
         raise Refused(f"limit {name}: expected concurrency or a rate, found neither; give one, None for no bound")
     values = SetLimit(
-        concurrency=_checked_concurrency(name, concurrency), rate=_checked_rate(name, rate), note=validation.note(note)
+        concurrency=_checked_concurrency(name, concurrency),
+        rate=_checked_rate(name, rate),
+        note=argument_checks.note(note),
     )
     await session.store.operators.set_limit(name, values, session.actor)
     session.hints.hint()
@@ -152,4 +154,4 @@ async def _check_name(session: ClientSession, name: str) -> None:
         return
     known = {record.name for record in await session.store.client.workflows()}
     if name.removeprefix(WORKFLOW) not in known:
-        raise validation.unknown(name.removeprefix(WORKFLOW), known)
+        raise submission_checks.unknown(name.removeprefix(WORKFLOW), known)

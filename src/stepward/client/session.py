@@ -15,8 +15,9 @@ from stepward.client.queues.events import Readers
 from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks
 from stepward.client.submitting.forks import ForkOptions, check_same_fork, forked
+from stepward.client.submitting.submission_checks import Id, known_id, task_id, usable
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
 from stepward.client.task_status import TaskStatus, status_of
@@ -123,7 +124,7 @@ class ClientSession:
         Its acts on a task give ``reason``, and raise TaskChanged unless the task has one of the versions ``expected``.
         """
         other = copy.copy(self)
-        other.actor, other._reason, other._expected = actor, validation.reason(reason), tuple(expected)
+        other.actor, other._reason, other._expected = actor, argument_checks.reason(reason), tuple(expected)
         return other
 
     def guarded_by(self, guard: DirectiveGuard) -> ClientSession:
@@ -134,7 +135,7 @@ class ClientSession:
 
     async def open(self) -> None:
         """Open what is its own. Raises SettingsError for a partition that is named alone."""
-        validation.usable("app.client()", None)
+        usable("app.client()", None)
         if self.owns_store:
             await self._store.open()
             await self._check_keys()
@@ -172,17 +173,17 @@ class ClientSession:
 
     def check(self, what: str) -> None:
         """Raise Refused unless the client is open and no workflow calls ``what``."""
-        validation.usable(what, self.missing)
+        usable(what, self.missing)
 
-    async def post(self, queue: str, data: Any, id: validation.Id) -> None:
+    async def post(self, queue: str, data: Any, id: Id) -> None:
         """Posts a message to a submission queue of the application; the id becomes the task's."""
         self.check("post")
         at, limit = self._store.now(), self.limit
-        await put_message(self._queues, self.app, queue, data, id=validation.task_id(id), at=at, limit=limit)
+        await put_message(self._queues, self.app, queue, data, id=task_id(id), at=at, limit=limit)
 
-    async def record(self, id: validation.Id) -> Task:
+    async def record(self, id: Id) -> Task:
         self.check("client.task()")
-        known = validation.known_id(id)
+        known = known_id(id)
         task = await self.store.client.task(known)
         if task is None:
             raise TaskNotFound(f"task {known[:200]!r}: expected an id that was submitted, found none such")
@@ -205,17 +206,17 @@ class ClientSession:
         tallies = {tally.task: tally for tally in found}
         return [status_of(task, tallies[task.uid], plans[task.workflow, task.version]) for task in tasks]
 
-    async def ask_update(self, id: validation.Id, update: str, name: str, body: bytes, by: str | None) -> UpdateRow:
+    async def ask_update(self, id: Id, update: str, name: str, body: bytes, by: str | None) -> UpdateRow:
         """Ask a task for an update; the audit names ``by``."""
         self.check("client.task()")
-        known, expected = validation.known_id(id), self._expected
-        by = validation.person(by)
+        known, expected = known_id(id), self._expected
+        by = argument_checks.person(by)
         asked = UpdateAct(known, update, name, body, actor=by, expected=expected, reason=self._reason)
         found = await self.store.client.ask_update(asked)
         self.hints.hint()
         return found
 
-    async def fork(self, id: validation.Id, options: ForkOptions) -> Submitted:
+    async def fork(self, id: Id, options: ForkOptions) -> Submitted:
         """Start a new task from the record of an ended one."""
         origin = await self.record(id)
         if options.undo_later and self._guard is not None:
@@ -240,7 +241,7 @@ class ClientSession:
         self.submissions.look_for(uid)
         return await self._lookout.ended(uid)
 
-    async def direct(self, id: validation.Id, directive: Directive) -> TaskState:
+    async def direct(self, id: Id, directive: Directive) -> TaskState:
         self.check("client.task()")
         if directive.input is not None or directive.result is not None:
             task = await self.record(id)
@@ -250,7 +251,7 @@ class ClientSession:
         asked = replace(directive, reason=self._reason, expected=self._expected)
         if self._guard is not None:
             await self._guard(await self.record(id), asked)
-        state = await self.store.client.direct(validation.known_id(id), asked)
+        state = await self.store.client.direct(known_id(id), asked)
         self.hints.hint()
         return state
 
@@ -260,14 +261,12 @@ class ClientSession:
             return step
         return replace(step, input=await self.keeper.fetch(step.task, step.input))
 
-    async def signal(
-        self, id: validation.Id, name: str, body: bytes, signal_id: validation.Id | None, by: str | None = None
-    ) -> bool:
+    async def signal(self, id: Id, name: str, body: bytes, signal_id: Id | None, by: str | None = None) -> bool:
         self.check("client.task()")
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
         refuse_update_name(name)
-        known, sent, by = validation.known_id(id), validation.signal_id(signal_id), validation.person(by)
+        known, sent, by = (known_id(id), argument_checks.signal_id(signal_id), argument_checks.person(by))
         fresh = await self.store.client.signal(
             known, name, body, sent, by, expected=self._expected, reason=self._reason
         )

@@ -11,9 +11,9 @@ from litestar.di import NamedDependency
 from msgspec import Struct
 
 from stepward.client import session_of
+from stepward.console.filters.text import count
 from stepward.console.form_tokens import FormGuard
 from stepward.console.rendering import rendered
-from stepward.console.template_filters import count
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
 from stepward.store.contract import Overview

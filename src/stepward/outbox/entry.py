@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from stepward.client import Options
-from stepward.client.submitting import validation
+from stepward.client.submitting import submission_checks
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, InvalidDuration, InvalidPayload
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, decoded, encoded
@@ -72,31 +72,31 @@ def written(
 ) -> bytes:
     """The body of a row. Raises Refused for invalid input; arguments of a workflow known only by name are checked
     when the row is carried."""
-    what = f"arguments of {validation.workflow_name(workflow)}"
+    what = f"arguments of {submission_checks.workflow_name(workflow)}"
     if isinstance(workflow, Workflow):
-        packed = validation.by_declaration(workflow, args, kwargs, limit)
+        packed = submission_checks.by_declaration(workflow, args, kwargs, limit)
     elif kwargs:
         raise InvalidArguments(
             f"{what}: expected positional ones for a name, found {', '.join(kwargs)}; leave out names"
         )
     else:
         packed = encode(list(args), what, limit=limit)
-    validation.labels(options.labels)
+    submission_checks.labels(options.labels)
     delay = None if options.delay is None else seconds(options.delay, "delay", zero=True)
     complete_by = _until(options.complete_by)
     if not isinstance(complete_by, datetime):
         limit_of_workflow = workflow.complete_seconds if isinstance(workflow, Workflow) else None
-        validation.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
+        submission_checks.check_delay(delay, limit_of_workflow if complete_by is None else complete_by)
     entry = OutboxEntry(
-        workflow=validation.workflow_name(workflow),
+        workflow=submission_checks.workflow_name(workflow),
         arguments=msgspec.json.decode(packed),
-        priority=validation.priority(options.priority),
+        priority=submission_checks.priority(options.priority),
         complete_by=complete_by,
         delay=delay,
-        reply_to=validation.reply_queue(options.reply_to, app),
+        reply_to=submission_checks.reply_queue(options.reply_to, app),
         labels=dict(options.labels or {}),
         attributes=msgspec.Raw(encoded(linked(options.attributes, current_traceparent()))),
-        fairness_key=validation.fairness_key(options.fairness_key),
+        fairness_key=submission_checks.fairness_key(options.fairness_key),
     )
     return encode(entry, f"outbox entry of {entry.workflow}", limit=limit)
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, ParamSpec, TypeVarTuple, Unpack, overload
 
 from stepward.client import Options
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.encryption import Encryption, codec_of
@@ -52,7 +52,7 @@ class OutboxRows:
     """Makes the rows of one application's outbox."""
 
     def __init__(self, app: str, payload_bytes: int, encryption: Encryption | None) -> None:
-        self._app = validation.app_name(app)
+        self._app = argument_checks.app_name(app)
         self._codec = codec_of(app, encryption)
         self._limit = payload_bytes
         self._environment = Environment()
@@ -77,7 +77,7 @@ class OutboxRows:
     ) -> tuple[str, Ask]:
         """The task's id, and the statement that writes its row."""
         body = written(workflow, args, kwargs, options, self._app, limit=self._limit)
-        chosen = self._environment.new_uid() if options.id is None else validation.task_id(options.id)
+        chosen = self._environment.new_uid() if options.id is None else submission_checks.task_id(options.id)
         if self._codec is not None:
             body = self._codec.seal(body, chosen, ENTRY_PLACE)
         given = json.dumps({"app": self._app, "id": chosen, "body": body.decode()})
@@ -107,7 +107,7 @@ class Outbox:
         connection: object,
         workflow: Any,
         *args: Any,
-        id: validation.Id | None = None,
+        id: submission_checks.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -165,7 +165,7 @@ class SyncOutbox:
         connection: object,
         workflow: Any,
         *args: Any,
-        id: validation.Id | None = None,
+        id: submission_checks.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,

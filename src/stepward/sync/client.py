@@ -11,7 +11,7 @@ from stepward.client import UNSET, AgentStatus, LimitStatus, Page
 from stepward.client.batches.batches import RATE
 from stepward.client.limits import GivenRate
 from stepward.client.live.live_values import Unset
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.submission_checks import Id
 from stepward.errors import Refused
 from stepward.model.agents import AgentStats
 from stepward.model.messages.webhooks import Webhook

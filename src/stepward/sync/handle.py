@@ -13,7 +13,7 @@ from stepward.client import (
 )
 from stepward.client.handle import R
 from stepward.client.repairs import RepairPreview
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.submission_checks import Id
 from stepward.client.task_status import StepRecord
 from stepward.durations import Duration
 from stepward.model.states import TaskState

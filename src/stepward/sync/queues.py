@@ -10,7 +10,7 @@ from stepward.client import (
     StatusEvent,
 )
 from stepward.client.queues.events import StatusEvents
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.submission_checks import Id
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
 from stepward.payload import PAYLOAD_BYTES

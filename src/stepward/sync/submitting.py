@@ -10,9 +10,9 @@ from msgspec.structs import asdict, replace
 
 from stepward.client import Options, Prepared, session_of
 from stepward.client.handle import R, handles
-from stepward.client.submitting.options import options_of
+from stepward.client.submitting.option_defaults import options_of
+from stepward.client.submitting.submission_checks import Id
 from stepward.client.submitting.submissions import SubmissionWriter
-from stepward.client.submitting.validation import Id
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.key_rules import KeyRule

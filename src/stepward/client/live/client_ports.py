@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from stepward.client.submitting.forks import ForkOptions
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.submission_checks import Id
 from stepward.client.waiting.waiting import StoreChanges
 from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Task

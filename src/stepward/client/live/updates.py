@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from stepward.client.live.client_ports import UpdatesClient
-from stepward.client.submitting import validation
+from stepward.client.submitting.submission_checks import Id, task_id
 from stepward.durations import text
 from stepward.errors import UpdateRejected, UpdateUnanswered
 from stepward.model import failures
@@ -21,12 +21,12 @@ from stepward.store.contract import UpdateRow, UpdateState
 
 
 async def asked(
-    client: UpdatesClient, id: str, name: str, payload: Any, *, update: validation.Id | None, by: str | None = None
+    client: UpdatesClient, id: str, name: str, payload: Any, *, update: Id | None, by: str | None = None
 ) -> UpdateRow:
     """The update as it stands once it is asked for."""
     checked_value_name(name, "update")
     value = encode(payload, f"update {name}", limit=client.limit)
-    known = client.new_uid() if update is None else validation.task_id(update)
+    known = client.new_uid() if update is None else task_id(update)
     body = msgspec.json.encode(UpdateMessage(known, Raw(value)))
     return await client.ask_update(id, known, name, body, by)
 

@@ -9,7 +9,8 @@ from typing import Any
 from stepward.client.queues.events import Readers, StatusEvents
 from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import place_of
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting.submission_checks import Id
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import Refused
@@ -43,7 +44,7 @@ class Queues:
         encryption: Encryption | None = None,
         large_payloads: LargePayloads | None = None,
     ) -> None:
-        self._app = validation.app_name(app)
+        self._app = argument_checks.app_name(app)
         if not is_address(address) and not hasattr(address, "messages"):
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
         self._missing = "not entered yet; enter it first" if is_address(address) else None
@@ -68,7 +69,7 @@ class Queues:
         await self._readers.close()
         await self._place.close()
 
-    async def post(self, queue: str, data: Any, *, id: validation.Id | None = None, reply_to: str | None = None) -> str:
+    async def post(self, queue: str, data: Any, *, id: Id | None = None, reply_to: str | None = None) -> str:
         """Post a message to a submission queue; returns the message's id once it is durable.
 
         The id becomes the task's; a message that is posted again under it is accepted once. The task's status events
@@ -78,7 +79,7 @@ class Queues:
         self._check_entered()
         if not isinstance(queue, str) or not NAME.fullmatch(queue):
             raise Refused(f"queue: expected a name of 1 to 100 of A-Z a-z 0-9 _ . -, found {str(queue)[:60]!r}")
-        known = self._environment.new_uid() if id is None else validation.task_id(id)
+        known = self._environment.new_uid() if id is None else submission_checks.task_id(id)
         with producing(f"post {queue}"):
             return await self._posted(queue, known, data, reply_to)
 
@@ -91,7 +92,7 @@ class Queues:
             id=known,
             at=self._place.now(),
             limit=self._limit,
-            replyto=validation.reply_queue(reply_to, self._app),
+            replyto=submission_checks.reply_queue(reply_to, self._app),
             store_id=self._store_id,
         )
         return known
@@ -99,7 +100,7 @@ class Queues:
     def events(self, queue: str) -> StatusEvents:
         """The status events of a private response queue, from where its last reader left off."""
         self._check_entered()
-        return self._readers.open(validation.own_queue(queue, self._app))
+        return self._readers.open(submission_checks.own_queue(queue, self._app))
 
     def watch(self, queue: str) -> StatusEvents:
         """As ``events``, without settling: the reader's position stays, and events that the reader has settled are not
@@ -108,7 +109,7 @@ class Queues:
         On RabbitMQ only events that are sent from then on are seen.
         """
         self._check_entered()
-        return StatusEvents(self._queues, validation.own_queue(queue, self._app), watches=True)
+        return StatusEvents(self._queues, submission_checks.own_queue(queue, self._app), watches=True)
 
     def _check_entered(self) -> None:
         if self._missing is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepward.client.submitting import validation
+from stepward.client.submitting import argument_checks, submission_checks
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.overlap import Overlap
@@ -46,12 +46,12 @@ class Recurring:
             raise DeclarationError(f"schedule {name}: expected args to be a sequence of arguments, found {args!r:.60}")
         self.name = name
         self._workflow = workflow
-        self._input = validation.by_declaration(workflow, tuple(args), {}, PAYLOAD_BYTES)
+        self._input = submission_checks.by_declaration(workflow, tuple(args), {}, PAYLOAD_BYTES)
         self._cron, self._timezone = cron, timezone
         self._catch_up = catch_up
-        self._priority = validation.priority(priority)
-        self._fairness_key = validation.fairness_key(fairness_key)
-        self._overlap = validation.one_of(Overlap, overlap, "overlap") or Overlap.ALLOW
+        self._priority = submission_checks.priority(priority)
+        self._fairness_key = submission_checks.fairness_key(fairness_key)
+        self._overlap = argument_checks.one_of(Overlap, overlap, "overlap") or Overlap.ALLOW
         self._jitter = seconds(jitter, "jitter", zero=True)
         timetable(cron, timezone)
 
@@ -76,7 +76,7 @@ class Recurring:
 
 def check_name(name: object) -> None:
     """Raise DeclarationError unless it can be the name of a schedule."""
-    if not isinstance(name, str) or not validation.ID.fullmatch(name) or len(name) > NAME_LENGTH:
+    if not isinstance(name, str) or not submission_checks.ID.fullmatch(name) or len(name) > NAME_LENGTH:
         raise DeclarationError(
             f"schedule: expected a name of 1 to {NAME_LENGTH} of A-Z a-z 0-9 . _ : @ -, found {name!r:.80}"
         )

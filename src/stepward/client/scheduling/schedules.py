@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from stepward.client.scheduling.schedule_declaration import check_catch_up, check_name
 from stepward.client.session import ClientSession
-from stepward.client.submitting import validation
-from stepward.client.submitting.options import Options
+from stepward.client.submitting import argument_checks
+from stepward.client.submitting.option_defaults import Options
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound
@@ -62,7 +62,7 @@ async def create(
         priority=task.priority,
         fairness_key=task.fairness_key,
         complete_seconds=None if task.deadline is None else task.deadline - task.created_at,
-        overlap=validation.one_of(Overlap, options.get("overlap"), "overlap") or Overlap.SKIP,
+        overlap=argument_checks.one_of(Overlap, options.get("overlap"), "overlap") or Overlap.SKIP,
         jitter=seconds(options.get("jitter", 0), "jitter", zero=True),
         starts_at=_instant(options.get("start"), "start"),
         ends_at=_instant(options.get("end"), "end"),

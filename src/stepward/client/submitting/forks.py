@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.client.submitting import validation
+from stepward.client.submitting import submission_checks
 from stepward.client.submitting.submissions import Preparation
 from stepward.durations import shown
 from stepward.errors import InvalidArguments, Refused, TaskConflict
@@ -25,7 +25,7 @@ class ForkOptions(Struct, frozen=True, kw_only=True):
     """Other arguments of the workflow; None: those of the origin."""
     version: str | None = None
     """Another version of the workflow; None: that of the origin."""
-    id: validation.Id | None = None
+    id: submission_checks.Id | None = None
     undo_later: bool = False
     """Whether the fork first undoes what the origin did from that step on."""
 
@@ -41,7 +41,7 @@ async def forked(
     known = await preparation.known_version(origin.workflow, version)
     task = Task(
         uid=uid,
-        id=uid if options.id is None else validation.task_id(options.id),
+        id=uid if options.id is None else submission_checks.task_id(options.id),
         workflow=origin.workflow,
         version=version,
         priority=origin.priority,
@@ -50,7 +50,7 @@ async def forked(
         attributes=origin.attributes,
         run=origin.run,
         input=origin.input if options.args is None else preparation.pack(known, tuple(options.args), {}),
-        deadline=validation.deadline(None, known.complete_seconds, now),
+        deadline=submission_checks.deadline(None, known.complete_seconds, now),
         created_at=now,
     )
     rows = forking.taken_over(origin, steps, first, task)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stepward.client.submitting.options import Options
-from stepward.client.submitting.validation import check_delay
+from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.submission_checks import check_delay
 from stepward.durations import shown
 from stepward.errors import Refused
 from stepward.model.tasks.key_rules import CHANGING, MOST_COLLECTED, Collect, Debounce, KeyRule, Singleton, checked_rule

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from stepward.client.submitting import validation
+from stepward.client.submitting import submission_checks
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.key_rule_checks import check_collected, check_rule, check_rule_within
-from stepward.client.submitting.options import Options
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.submission_checks import Id
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.events import Hints
@@ -201,18 +201,18 @@ class Preparation:
         records = await self._store.workflow(name)
         found = next((record for record in records if record.version == version), None)
         if found is None:
-            raise validation.unknown_version(name, version, [record.version for record in records])
+            raise submission_checks.unknown_version(name, version, [record.version for record in records])
         return found
 
     async def _known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
-        name = validation.workflow_name(workflow)
+        name = submission_checks.workflow_name(workflow)
         declared = self._registry.newest.get(name)
         if declared is not None:
             return workflow if isinstance(workflow, Workflow) else declared
         records = await self._store.workflow(name)
         if not records:
             stored = [record.name for record in await self._store.workflows()]
-            raise validation.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
+            raise submission_checks.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
         return workflow if isinstance(workflow, Workflow) else records[0]
 
     def task(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
@@ -224,7 +224,7 @@ class Preparation:
         self,
         known: KnownWorkflow,
         arguments: Sequence[Sequence[Any]],
-        ids: Sequence[validation.Id] | None,
+        ids: Sequence[submission_checks.Id] | None,
         options: Options,
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
@@ -234,25 +234,25 @@ class Preparation:
     def _made(
         self,
         known: KnownWorkflow,
-        ids: Iterable[validation.Id | None],
+        ids: Iterable[submission_checks.Id | None],
         inputs: Iterable[bytes],
         options: Options,
     ) -> list[Task]:
         now = self._store.now()
-        deadline = validation.deadline(options.complete_by, known.complete_seconds, now)
+        deadline = submission_checks.deadline(options.complete_by, known.complete_seconds, now)
         if options.per_key is not None:
             check_rule(options, None if deadline is None else deadline - now)
         attributes = linked(options.attributes, current_traceparent()) if API in modules else options.attributes
         alike: dict[str, Any] = {
             "workflow": known.name,
             "version": known.version,
-            "priority": validation.priority(options.priority),
-            "fairness_key": validation.fairness_key(options.fairness_key),
-            "labels": validation.labels(options.labels),
+            "priority": submission_checks.priority(options.priority),
+            "fairness_key": submission_checks.fairness_key(options.fairness_key),
+            "labels": submission_checks.labels(options.labels),
             "attributes": encoded(attributes) if attributes else NO_ATTRIBUTES,
             "deadline": deadline,
-            "wake_at": validation.wake(options.delay, deadline, now),
-            "reply_to": validation.reply_queue(options.reply_to, self._app),
+            "wake_at": submission_checks.wake(options.delay, deadline, now),
+            "reply_to": submission_checks.reply_queue(options.reply_to, self._app),
             "created_at": now,
             "events_to": known.events_to
             if isinstance(known, WorkflowRecord)
@@ -263,12 +263,12 @@ class Preparation:
             if options.per_key is not None:
                 check_collected(options.per_key, input)
             uid = self._environment.new_uid()
-            made.append(Task(uid=uid, id=uid if id is None else validation.task_id(id), input=input, **alike))
+            made.append(Task(uid=uid, id=uid if id is None else submission_checks.task_id(id), input=input, **alike))
         return made
 
     def pack(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes:
         if isinstance(known, Workflow):
-            return validation.by_declaration(known, args, kwargs, self._limit)
+            return submission_checks.by_declaration(known, args, kwargs, self._limit)
         from stepward.client.submitting.registered_schemas import by_schema  # noqa: PLC0415  slow to import, and few need it
 
         return by_schema(known, args, kwargs, self._limit)

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.session import ClientSession
-from stepward.client.submitting import validation
-from stepward.client.submitting.options import Options, options_of
+from stepward.client.submitting import submission_checks
+from stepward.client.submitting.option_defaults import Options, options_of
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.key_rules import KeyRule
@@ -44,7 +44,7 @@ class SubmittingClient:
         self,
         workflow: Any,
         *args: Any,
-        id: validation.Id | None = None,
+        id: submission_checks.Id | None = None,
         priority: int = 5,
         complete_by: datetime | Duration | None = None,
         delay: Duration | None = None,
@@ -65,8 +65,8 @@ class SubmittingClient:
         """
         options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
         options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key, per_key=per_key)
-        validation.usable("client.submit()", self._session.missing)
-        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
+        submission_checks.usable("client.submit()", self._session.missing)
+        with producing(f"submit {submission_checks.workflow_name(workflow)}") if API in modules else UNTRACED:
             prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)
             submitted = await self._session.submissions.write(prepared, transaction, self._session.actor)
             return handles(self._session, submitted, prepared.known)[0]
@@ -77,7 +77,7 @@ class SubmittingClient:
         workflow: Callable[[Unpack[Ts]], ChildCall[R]],
         arguments: Sequence[tuple[*Ts]],
         *,
-        ids: Sequence[validation.Id] | None = None,
+        ids: Sequence[submission_checks.Id] | None = None,
         transaction: object = None,
         per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
@@ -88,7 +88,7 @@ class SubmittingClient:
         workflow: str,
         arguments: Sequence[Sequence[Any]],
         *,
-        ids: Sequence[validation.Id] | None = None,
+        ids: Sequence[submission_checks.Id] | None = None,
         transaction: object = None,
         per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
@@ -98,7 +98,7 @@ class SubmittingClient:
         workflow: Any,
         arguments: Sequence[Any],
         *,
-        ids: Sequence[validation.Id] | None = None,
+        ids: Sequence[submission_checks.Id] | None = None,
         transaction: object = None,
         per_key: KeyRule | None = None,
         **options: Unpack[SubmitOptions],
@@ -107,8 +107,8 @@ class SubmittingClient:
 
         With ``ids`` all are one transaction, without it 10,000 rows are. They follow ``per_key`` one after the other.
         """
-        validation.usable("client.submit_many()", self._session.missing)
-        with producing(f"submit {validation.workflow_name(workflow)}") if API in modules else UNTRACED:
+        submission_checks.usable("client.submit_many()", self._session.missing)
+        with producing(f"submit {submission_checks.workflow_name(workflow)}") if API in modules else UNTRACED:
             writer, actor = self._session.submissions, self._session.actor
             checked = replace(options_of("submit_many()", options), per_key=per_key)
             prepared = await writer.prepared_many(workflow, arguments, ids, checked)

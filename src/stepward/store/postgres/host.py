@@ -7,7 +7,7 @@ from collections.abc import Collection
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Role
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.schema import required_privileges
+from stepward.store.postgres.schema import privilege_check
 from stepward.store.postgres.server.stalled_sessions import end_stalled
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.parts.host import HostVerbs
@@ -21,7 +21,7 @@ class PostgresHost(HostVerbs):
         self._database = database
 
     async def check_rights(self, roles: Collection[Role]) -> None:
-        await self._database.others.read(required_privileges.check, roles, self._database.place.shown)
+        await self._database.others.read(privilege_check.check, roles, self._database.place.shown)
 
     async def register(self, instance: Instance, lease: float) -> None:
         """From then on no statement may take as long as half of the lease."""

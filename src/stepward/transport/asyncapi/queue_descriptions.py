@@ -1,4 +1,4 @@
-"""The queues of an application, and the names of each at either broker."""
+"""The queues of an application for the AsyncAPI document: names at each broker, messages, and who acts on them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from stepward.cli.input.arguments import instant_or_duration, json_value
 from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
 from stepward.client import UNSET, Client, RepairPreview, TaskHandle, refusal, session_of
-from stepward.client.submitting.validation import deadline
+from stepward.client.submitting.submission_checks import deadline
 from stepward.durations import Duration
 from stepward.errors import InvalidArguments, Refused
 from stepward.model.states import TaskState

@@ -16,7 +16,7 @@ from stepward.store.postgres.engine.connecting.connector import REPLANNED
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.error_translation import BROKEN, translated
-from stepward.store.postgres.schema import required_privileges, versions
+from stepward.store.postgres.schema import privilege_check, versions
 from stepward.store.postgres.schema.versions import MigrationPart
 
 MIGRATION_SECONDS = 3600.0
@@ -63,7 +63,7 @@ async def _migrate(turn: Connection, database: Database, app: str) -> None:
     if stands == versions.NOTHING:
         await _create(turn, app)
         return
-    await required_privileges.check_owner(turn, stands.version, versions.newest(), database.place.shown)
+    await privilege_check.check_owner(turn, stands.version, versions.newest(), database.place.shown)
     await _rest(turn)
     for part in versions.parts_after(stands):
         await _apply_part(database, part)

@@ -1,17 +1,14 @@
-"""The privileges on tables that each kind of process and of login needs, and whether a process has them.
+"""The privileges on tables that each kind of process and of login needs.
 
 ``docs/deployment.md`` has them as SQL; a test holds the two equal.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 
-from stepward.errors import StoreUnusable
 from stepward.model.records import Role
-from stepward.store.postgres.engine.connection import Connection
 
 PRIVILEGES = {"s": "select", "i": "insert", "u": "update", "d": "delete"}
 QUEUES = {"message": "siud", "dead_letter": "si"}
@@ -135,39 +132,3 @@ LOGIN_PRIVILEGES: Mapping[LoginKind, Mapping[str, str]] = {
     LoginKind.READ_ONLY: dict.fromkeys((*_ALL, "batch", "search"), "s"),
 }
 """The privileges on each table, by kind of login."""
-
-
-async def check(connection: Connection, roles: Iterable[Role], place: str) -> None:
-    """Raises StoreUnusable if the user lacks a privilege that an instance of these roles needs; it names each."""
-    needed = {
-        (table, letter) for role in roles for table, letters in PROCESS_PRIVILEGES[role].items() for letter in letters
-    }
-    tables = sorted(needed)
-    found = await connection.rows(
-        "table_privileges.missing",
-        connection.schema,
-        [table for table, _ in tables],
-        [PRIVILEGES[each] for _, each in tables],
-    )
-    if not found:
-        return
-    lacks = defaultdict[str, list[str]](list)
-    for table, privilege, _ in found:
-        lacks[table].append(privilege)
-    user = found[0][2]
-    kinds = " and ".join(sorted(roles))
-    named = "; ".join(f"{', '.join(privileges)} on {table}" for table, privileges in lacks.items())
-    raise StoreUnusable(
-        f"store {place}: expected the rights of {kinds} for the user {user} in the schema {connection.schema}, found "
-        f"some missing: {named}; grant them, and usage on the schema, as docs/deployment.md shows"
-    )
-
-
-async def check_owner(connection: Connection, version: int, newest: int, place: str) -> None:
-    """Raises StoreUnusable if the user may not change the tables of an older store."""
-    owner, may, user = await connection.row("table_privileges.owner", connection.schema) or ("", True, "")
-    if not may:
-        raise StoreUnusable(
-            f"store {place}: expected schema version {newest}, found {version}, which the user {user} may not change; "
-            f"run `stepward migrate` as {owner} first"
-        )

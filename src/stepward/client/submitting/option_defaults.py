@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from stepward.client.submitting.validation import Id
+from stepward.client.submitting.submission_checks import Id
 from stepward.durations import Duration
 from stepward.error_messages import nearest
 from stepward.errors import Refused

@@ -1,0 +1,1 @@
+"""Filters of the console's templates: values as text and markup of a page."""
