@@ -36,7 +36,7 @@ class PartitionedMessages:
         for body, expires in bodies:
             placed.setdefault(self._partitions.placed(_id_of(body)), []).append((body, expires))
         for partition, those in placed.items():
-            await partition.ask(lambda store, those=those: store.messages.put(queue, those))  # type: ignore[misc]
+            await _put(partition, queue, those)
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """As ``MessageStore.read``; the messages of one task are in one store, and so in order."""
@@ -58,7 +58,7 @@ class PartitionedMessages:
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
         for partition, own in self._partitions.by_number(tokens).items():
-            await partition.ask(lambda store, own=own: store.messages.settle(queue, own))  # type: ignore[misc]
+            await _settle(partition, queue, own)
 
     async def bury(
         self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
@@ -67,7 +67,7 @@ class PartitionedMessages:
         reasons = dict(dead_letters)
         for partition, own in self._partitions.by_number(reasons).items():
             letters = [(token, reasons[outside(partition.number, token)]) for token in own]
-            await partition.ask(lambda store, letters=letters: store.messages.bury(queue, letters, told))  # type: ignore[misc]
+            await _bury(partition, queue, letters, told)
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
         found = await self._partitions.read_each(lambda store: store.messages.filled(queues))
@@ -89,3 +89,17 @@ def _id_of(body: bytes) -> str:
 
 def _reading(queue: str, after: int, limit: int, reader: str) -> Reading:
     return lambda store: store.messages.read(queue, after, limit, reader)
+
+
+async def _put(partition: Partition, queue: str, bodies: Bodies) -> None:
+    await partition.ask(lambda store: store.messages.put(queue, bodies))
+
+
+async def _settle(partition: Partition, queue: str, tokens: Sequence[int]) -> None:
+    await partition.ask(lambda store: store.messages.settle(queue, tokens))
+
+
+async def _bury(
+    partition: Partition, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]]
+) -> None:
+    await partition.ask(lambda store: store.messages.bury(queue, dead_letters, told))

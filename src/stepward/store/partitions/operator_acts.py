@@ -51,7 +51,7 @@ class PartitionedActs:
     async def alert_receipts(self, numbers: Sequence[int]) -> list[AlertReceipt]:
         receipts: list[AlertReceipt] = []
         for partition, own in self._partitions.by_number(numbers).items():
-            found = await partition.read(lambda store, own=own: store.operators.alert_receipts(own))  # type: ignore[misc]
+            found = await _alert_receipts(partition, own)
             receipts += [replace(each, number=outside(partition.number, each.number)) for each in found]
         return receipts
 
@@ -92,14 +92,14 @@ class PartitionedActs:
     async def put_back(self, numbers: Sequence[int], actor: str) -> list[int]:
         found: list[int] = []
         for partition, own in self._partitions.by_number(numbers).items():
-            put = await partition.ask(lambda store, own=own: store.operators.put_back(own, actor))  # type: ignore[misc]
+            put = await _put_back(partition, own, actor)
             found += [outside(partition.number, number) for number in put]
         return found
 
     async def discard(self, numbers: Sequence[int], actor: str) -> list[int]:
         found: list[int] = []
         for partition, own in self._partitions.by_number(numbers).items():
-            gone = await partition.ask(lambda store, own=own: store.operators.discard(own, actor))  # type: ignore[misc]
+            gone = await _discard(partition, own, actor)
             found += [outside(partition.number, number) for number in gone]
         return found
 
@@ -183,3 +183,15 @@ async def _record(store: Store, *, acts: Sequence[Audit]) -> None:
 
 async def _task(store: Store, *, uid: str) -> Task | None:
     return next(iter(await store.supervisor.outlived_tasks([uid], "")), None)
+
+
+async def _alert_receipts(partition: Partition, numbers: Sequence[int]) -> list[AlertReceipt]:
+    return await partition.read(lambda store: store.operators.alert_receipts(numbers))
+
+
+async def _put_back(partition: Partition, numbers: Sequence[int], actor: str) -> list[int]:
+    return await partition.ask(lambda store: store.operators.put_back(numbers, actor))
+
+
+async def _discard(partition: Partition, numbers: Sequence[int], actor: str) -> list[int]:
+    return await partition.ask(lambda store: store.operators.discard(numbers, actor))
