@@ -140,6 +140,7 @@ async def test_a_response_queue_and_schedules_are_those_of_all_partitions(stores
         assert [schedule.name for schedule in await client.schedules()] == names
         started = [(await client.trigger_schedule(name)).id for name in names]
         assert [await client.task(id).result(timeout=30) for id in started] == [2] * 6
+        assert [shard_of(id) for id in started] == [shard_of(name) for name in names]
         assert await client.pause_schedule(names[0])
         await client.remove_schedule(names[1])
         assert len(await client.schedules()) == 5

@@ -58,6 +58,9 @@ def test_shards_do_not_change_between_versions() -> None:
         ("order-1/2/child/1#1/deeper/1", "order-1"),
         ("nightly@2027-01-15T09:00:00Z", "nightly"),
         ("nightly@2027-01-15T09:00:00Z/child/1", "nightly"),
+        ("nightly@0193a5e2-7c1b-7def-8abc-0123456789ab", "nightly"),
+        ("nightly@0193a5e2-7c1b-7def-8abc-0123456789ab/child/1", "nightly"),
+        ("nightly@0193a5e2-7c1b-4def-8abc-0123456789ab", "nightly@0193a5e2-7c1b-4def-8abc-0123456789ab"),
         ("alice@example.com", "alice@example.com"),
     ],
 )

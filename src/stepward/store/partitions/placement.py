@@ -16,8 +16,10 @@ SHARDS = 256
 MOST_PARTITIONS = 16
 """Most stores of one application; each read of all tasks asks every one of them."""
 
-OF_SCHEDULE = re.compile(r"(.+)@\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-"""The id of a task of a schedule."""
+NOMINAL_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+UID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+OF_SCHEDULE = re.compile(rf"(.+)@(?:{NOMINAL_TIME}|{UID})")
+"""The id of a task of a schedule: of a nominal time, or started by hand."""
 Shards = frozenset[int]
 """The shards of one partition."""
 
@@ -25,7 +27,8 @@ Shards = frozenset[int]
 def placement_key(id: str) -> str:
     """The id of the root task: the id of a child task begins with its parent's and ``/``.
 
-    For a task of a schedule it is the schedule's name, which stands before the nominal time.
+    For a task of a schedule it is the schedule's name, which stands before the nominal time, or before the UUIDv7 of a
+    task that was started by hand.
     """
     root = id.partition("/")[0]
     scheduled = OF_SCHEDULE.fullmatch(root)
