@@ -146,6 +146,16 @@ async def test_a_supervisor_needs_the_receiver_of_each_webhook_and_no_other(tmp_
             pass
 
 
+@pytest.mark.parametrize("short", ["secret", "previous_secret"])
+async def test_a_short_secret_is_refused_under_the_name_of_its_setting(tmp_path: Path, short: str) -> None:
+    receiver = {"url": "https://crm.example.com/", "secret": SECRET, short: "short"}
+    app = App("shop", workflows=[notify], store=f"sqlite:///{tmp_path}/shop.db", webhooks={"crm": receiver})
+    app.webhook("crm")
+    with pytest.raises(SettingsError, match=rf"^webhooks\.crm\.{short}: expected 16 bytes or more"):
+        async with app.running():
+            pass
+
+
 async def test_a_supervisor_without_code_posts_to_the_receivers_of_its_settings(tmp_path: Path) -> None:
     async with receiving() as receiver:
         app = shop(tmp_path, receiver)

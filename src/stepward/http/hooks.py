@@ -16,13 +16,13 @@ from msgspec import Struct
 
 from stepward.client import session_of
 from stepward.clock import Clock, SystemClock
-from stepward.errors import Refused, SettingsError
+from stepward.errors import Refused
 from stepward.http.access.permissions import Permission
 from stepward.http.access.rate_limits import AccessLimit
 from stepward.http.api.body_checks import check_body
 from stepward.http.exception_handlers import HttpRefusal
 from stepward.http.shared_client import ClientSource
-from stepward.observers.webhook_signature import key_of, verify
+from stepward.observers.webhook_signature import check_secret, verify
 from stepward.payload import decode
 from stepward.settings.hook_settings import HookSettings
 
@@ -46,7 +46,7 @@ class Hooks:
         self._by_name: Mapping[str, HookSettings] = {hook.name: hook for hook in declared}
         self._failures = AccessLimit(self._clock.boot, rate=FAILURE_RATE, burst=FAILURES)
         for hook in self._by_name.values():
-            _check_secret(hook)
+            check_secret(hook.secret, f"hooks.{hook.name}.secret")
 
     @property
     def paths(self) -> list[str]:
@@ -87,10 +87,3 @@ def hook_routes(hooks: Hooks) -> list[HTTPRouteHandler]:
         return HookReceipt(id)
 
     return [receive_hook] if hooks.paths else []
-
-
-def _check_secret(hook: HookSettings) -> None:
-    try:
-        key_of(hook.secret)
-    except Refused as error:
-        raise SettingsError(f"hooks: {hook.name}: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stepward.model.messages.event_queues import webhook_queue
 from stepward.observers.webhook_posts import SignedPosts
+from stepward.observers.webhook_signature import check_secret
 from stepward.settings import Settings
 from stepward.settings.webhook_settings import WebhookSettings
 
@@ -13,6 +14,9 @@ class EventWebhook:
 
     def __init__(self, app: str, declared: WebhookSettings) -> None:
         self.name = declared.name
+        check_secret(declared.secret, f"webhooks.{declared.name}.secret")
+        if declared.previous_secret is not None:
+            check_secret(declared.previous_secret, f"webhooks.{declared.name}.previous_secret")
         self.queue = webhook_queue(app, declared.name)
         self._posts = SignedPosts(
             declared.url, declared.secret, previous=declared.previous_secret, private_hosts=declared.private_hosts
@@ -25,5 +29,5 @@ class EventWebhook:
 
 
 def webhooks_of(settings: Settings, app: str) -> list[EventWebhook]:
-    """The webhooks of an application. Raises SettingsError or Refused for an invalid receiver or secret."""
+    """The webhooks of an application. Raises SettingsError for an invalid receiver or secret."""
     return [EventWebhook(app, declared) for declared in settings.webhooks or ()]

@@ -9,6 +9,7 @@ from stepward.observers.apprise_sink import AppriseSink
 from stepward.observers.logs import LogSink
 from stepward.observers.queue_sink import QueueSink
 from stepward.observers.webhook import WebhookSink
+from stepward.observers.webhook_signature import check_secret
 from stepward.settings import Settings
 from stepward.settings.sink_settings import SinkSettings, SinkType
 from stepward.transport.queues.contract import AppQueues
@@ -23,6 +24,9 @@ def sinks_of(settings: Settings, app: str = "", queues: AppQueues | None = None)
     secret.
     """
     declared = settings.alert_sinks or ()
+    for each in declared:
+        if each.type is SinkType.WEBHOOK:
+            check_secret(each.secret or "", f"alert_sinks.{each.name}.secret")
     wanted = declared if any(each.name == LOG.name for each in declared) else (LOG, *declared)
     sinks = [_sink(each, settings, app, queues) for each in (*wanted, *_webhook(settings))]
     return sinks if settings.encryption is None else [WithholdingSink(sink) for sink in sinks]

@@ -7,7 +7,7 @@ import binascii
 import hmac
 from collections.abc import Mapping, Sequence
 
-from stepward.errors import Refused
+from stepward.errors import Refused, SettingsError
 
 PREFIX = "whsec_"
 SHORTEST_KEY = 16
@@ -42,7 +42,15 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float, *, 
     return given[ID]
 
 
-def key_of(secret: str) -> bytes:
+def check_secret(secret: str, setting: str) -> None:
+    """Raises SettingsError, under the name of the setting, for a secret that signs nothing."""
+    try:
+        key_of(secret, setting)
+    except Refused as error:
+        raise SettingsError(str(error)) from None
+
+
+def key_of(secret: str, setting: str = "webhook_secret") -> bytes:
     """The key of a secret: base64 after ``whsec_``, else the text itself; raises Refused when it is short."""
     try:
         key = (
@@ -54,7 +62,7 @@ def key_of(secret: str) -> bytes:
         key = b""
     if len(key) < SHORTEST_KEY:
         raise Refused(
-            f"webhook_secret: expected {SHORTEST_KEY} bytes or more, or {PREFIX} and base64 of such, "
+            f"{setting}: expected {SHORTEST_KEY} bytes or more, or {PREFIX} and base64 of such, "
             "found less; make a longer one"
         )
     return key
