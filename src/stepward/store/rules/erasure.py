@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from stepward.errors import IllegalTransition
+from stepward.model.messages.event_queues import queues_of
 from stepward.model.records import Audit, Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.store.contract.parts.erasure import ErasedTask
@@ -54,6 +55,16 @@ def check_erasable(task: Task, descendants: Sequence[Descendant], *, parent_is_o
         )
     for child in descendants:
         check_ended(child)
+
+
+def event_queues(task: Task, descendants: Sequence[Descendant]) -> list[tuple[str, bytes]]:
+    """The queues that may hold events of these tasks, each once, with the text that all those events have.
+
+    The uid of a child begins with its parent's: one look at the rows of a queue finds the events of all of them.
+    """
+    family: list[Task | Descendant] = [task, *descendants]
+    queues = dict.fromkeys(queue for each in family for queue in queues_of(each.reply_to, each.events_to))
+    return [(queue, task.uid.encode()) for queue in queues]
 
 
 def erasure_audits(task: Task, descendants: int, acts: Sequence[AuditedAct], batch: Batch) -> list[Audit]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from stepward.model.messages.event_queues import queues_of
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store import rows
@@ -31,8 +30,7 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
     await connection.change("erasure.delete_alerts", uids)
     quoted = [(each.uid.encode(), msgspec.json.encode(each.id)) for each in tasks]
     await connection.change_each("erasure.delete_letters", quoted)
-    events = [(queue, each.uid.encode()) for each in tasks for queue in queues_of(each.reply_to, each.events_to)]
-    await connection.change_each("erasure.delete_events", events)
+    await connection.change_each("erasure.delete_events", erasure.event_queues(task, descendants))
     note = msgspec.json.encode((batch.actor, batch.id)).decode()
     await connection.change_each("erasure.note_erased", [(uid, note) for uid in uids])
     acts = await _erase_acts(connection, uids)

@@ -20,7 +20,7 @@ delete from {schema}.dead_letter as d using unnest($1::bytea[], $2::bytea[]) as 
 where position(v.uid in d.body) > 0 or position(v.id in d.body) > 0
 
 -- name: delete_events
--- Deletes the status events of a task that its response queue still holds.
+-- Deletes the status events that a queue still holds of a task and its descendants.
 delete from {schema}.message as m using unnest($1::text[], $2::bytea[]) as v (queue, uid)
 where m.queue = v.queue and position(v.uid in m.body) > 0
 

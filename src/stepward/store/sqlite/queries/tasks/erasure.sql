@@ -19,7 +19,7 @@ delete from stepward_alert where task in (select value from json_each(?1))
 delete from stepward_dead_letter where instr(body, ?1) > 0 or instr(body, ?2) > 0
 
 -- name: delete_events
--- Deletes the status events of a task that its response queue still holds.
+-- Deletes the status events that a queue still holds of a task and its descendants.
 delete from stepward_message where queue = ?1 and instr(body, ?2) > 0
 
 -- name: acts
