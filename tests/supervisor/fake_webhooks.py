@@ -22,10 +22,14 @@ class FakeWebhooks:
         return list(self.known.values())
 
     async def report_webhooks(self, webhooks: Sequence[Webhook]) -> None:
-        self.known = {each.name: self.known.get(each.name, each) for each in webhooks}
+        stays = {each.name: each for each in self.known.values() if each.disabled_at is not None}
+        self.known = {**stays, **{each.name: self.known.get(each.name, each) for each in webhooks}}
 
-    async def waiting_events(self, queue: str, after: int, limit: int) -> list[WaitingEvent]:
-        return [event for event in self.queues.get(queue, []) if event.token > after][:limit]
+    async def newest_event(self, queue: str) -> int:
+        return max((event.token for event in self.queues.get(queue, [])), default=0)
+
+    async def waiting_events(self, queue: str, after: int, last: int, limit: int) -> list[WaitingEvent]:
+        return [event for event in self.queues.get(queue, []) if after < event.token <= last][:limit]
 
     async def record_deliveries(self, queue: str, deliveries: Deliveries) -> None:
         self.recorded.append(deliveries)

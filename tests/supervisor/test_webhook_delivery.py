@@ -16,8 +16,9 @@ from stepward.events import Observers
 from stepward.model.messages.webhooks import DISABLE_SECONDS, GIVE_UP_SECONDS, WaitingEvent
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor
+from stepward.supervisor.webhooks.due_events import MOST_PAGES, PAGE
 from stepward.supervisor.webhooks.outgoing_events import LARGEST_DATA, outgoing
-from stepward.supervisor.webhooks.webhook_delivery import PAGE, REFUSALS_IN_A_ROW, TASKS_AT_ONCE
+from stepward.supervisor.webhooks.webhook_delivery import REFUSALS_IN_A_ROW, TASKS_AT_ONCE
 from stepward.telemetry.process_metrics import ProcessMetrics
 from tests.supervisor.conftest import Bench, beside
 from tests.until import until
@@ -87,7 +88,20 @@ async def test_the_events_of_each_task_are_posted_in_order_and_taken_once(bench:
     assert len(receiver.asked) == 5
 
 
-async def test_a_process_without_webhooks_asks_the_store_nothing(bench: Bench) -> None:
+async def test_a_process_without_webhooks_forgets_those_of_before_with_how_they_fared(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    receiver.answer = lambda id: 503
+    queued(bench, "a/1")
+    await look(bench, receiver)
+    assert bench.store.known["crm"].failing_since is not None
+    await bench.supervisor().once()
+    assert bench.store.known == {}
+    await look(bench, receiver, DISABLE_SECONDS + 1.0)
+    assert bench.store.known["crm"].state == "failing"
+
+
+async def test_a_process_that_never_had_webhooks_records_nothing(bench: Bench) -> None:
     await bench.supervisor().once()
     assert bench.store.recorded == [] and bench.store.known == {}
 
@@ -176,6 +190,50 @@ async def test_events_behind_many_that_wait_are_found(bench: Bench, receiver: Fa
     queued(bench, "b/1")
     await look(bench, receiver)
     assert receiver.took == ["b/1"]
+
+
+async def test_events_behind_more_refused_ones_than_one_search_passes_are_found_by_the_next(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    count = PAGE * MOST_PAGES + 1
+    queued(bench, *(f"{n}/1" for n in range(count)))
+    waiting = [msgspec.structs.replace(each, tries=1, next_try=5_000.0) for each in bench.store.queues[QUEUE]]
+    bench.store.queues[QUEUE] = waiting
+    queued(bench, "0/2", "new/1")
+    supervisor = bench.supervisor(webhooks=[receiver])
+    await supervisor.once()
+    await supervisor.once()
+    assert receiver.took == ["new/1"]
+
+
+async def test_later_events_of_a_task_that_was_not_asked_wait_for_the_next_sweep(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    receiver.answer = lambda id: 422 if id[0] == "x" else 204
+    queued(bench, *(f"x{n}/1" for n in range(PAGE)), "x199/2", "new/1")
+    supervisor = bench.supervisor(webhooks=[receiver])
+    await supervisor.once()
+    await supervisor.once()
+    assert receiver.took == ["new/1"] and "x199/2" not in receiver.asked
+
+
+async def test_an_event_that_came_while_the_queue_was_swept_waits_for_the_next_sweep(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    def answer(id: str) -> int:
+        if id == "a/1":  # The transaction with b/1 commits behind the page that is read, then the next of its task.
+            early = WaitingEvent(token=1, body=event("b/1"))
+            bench.store.queues[QUEUE] = [early, *bench.store.queues[QUEUE]]
+            queued(bench, "b/2")
+        return 204
+
+    receiver.answer = answer
+    queued(bench, "unseen/1", *(f"a/{n}" for n in range(1, PAGE + 1)))
+    del bench.store.queues[QUEUE][0]
+    supervisor = bench.supervisor(webhooks=[receiver])
+    await supervisor.once()
+    await supervisor.once()
+    assert [id for id in receiver.took if id[0] == "b"] == ["b/1", "b/2"]
 
 
 async def test_a_receiver_that_breaks_is_refusing(bench: Bench, receiver: FakeReceiver) -> None:

@@ -12,6 +12,7 @@ from tests.store.conformance.test_status_events import told
 from tests.store.conformance.world import SERVED, World, claimed, move
 
 QUEUE = "webhooks.shop.crm"
+NEWEST = 1 << 40
 CRM = Webhook(name="crm", description="https://crm.example.com/…")
 
 
@@ -19,7 +20,7 @@ async def with_events(world: World, store: Store, count: int = 3) -> list[int]:
     """The tokens of that many events, of a webhook that was reported."""
     await store.supervisor.report_webhooks([CRM])
     await store.messages.put(QUEUE, [(b'{"n":%d}' % n, None) for n in range(count)])
-    return [event.token for event in await store.supervisor.waiting_events(QUEUE, 0, 99)]
+    return [event.token for event in await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99)]
 
 
 def outcome(webhook: Webhook, **fields: object) -> Deliveries:
@@ -35,7 +36,7 @@ async def test_what_is_taken_is_gone_what_is_refused_waits_and_what_is_given_up_
     fares = replace(CRM, taken_at=now, error="no\0", next_try=now)
     done = outcome(fares, taken=[first], refused=[refused], dead=[(third, "never")])
     await store.supervisor.record_deliveries(QUEUE, done)
-    (left,) = await store.supervisor.waiting_events(QUEUE, 0, 99)
+    (left,) = await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99)
     assert (left.token, left.tries, left.refused_at, left.next_try) == (second, 1, now, now + 1)
     (letter,) = await store.operators.dead_letters(9)
     assert (letter.queue, letter.reason) == (QUEUE, "never")
@@ -43,9 +44,9 @@ async def test_what_is_taken_is_gone_what_is_refused_waits_and_what_is_given_up_
     assert (webhook.taken, webhook.taken_at, webhook.error, webhook.state) == (1, now, "no\ufffd", "enabled")
     again = replace(refused, tries=2, refused_at=now + 9, next_try=now + 3)
     await store.supervisor.record_deliveries(QUEUE, outcome(fares, refused=[again]))
-    (left,) = await store.supervisor.waiting_events(QUEUE, 0, 99)
+    (left,) = await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99)
     assert (left.tries, left.refused_at, left.next_try) == (2, now, now + 3)
-    assert await store.supervisor.waiting_events(QUEUE, second, 99) == []
+    assert await store.supervisor.waiting_events(QUEUE, second, NEWEST, 99) == []
 
 
 async def test_a_dead_letter_that_is_put_back_waits_as_new(world: World, store: Store) -> None:
@@ -53,7 +54,7 @@ async def test_a_dead_letter_that_is_put_back_waits_as_new(world: World, store: 
     await store.supervisor.record_deliveries(QUEUE, outcome(CRM, dead=[(first, "never")]))
     (letter,) = await store.operators.dead_letters(9)
     assert await store.operators.put_back([letter.number], "ada") == [letter.number]
-    (event,) = await store.supervisor.waiting_events(QUEUE, 0, 99)
+    (event,) = await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99)
     assert (event.body, event.tries, event.refused_at) == (b'{"n":0}', 0, None)
 
 
@@ -76,6 +77,31 @@ async def test_a_webhook_is_disabled_with_an_alert_that_ends_when_it_is_enabled(
     ]
 
 
+async def test_what_waits_for_a_webhook_that_is_enabled_counts_as_new(world: World, store: Store) -> None:
+    first, second, _ = await with_events(world, store)
+    await store.messages.put("webhooks.shop.ledger", [(b"{}", None)])
+    (other,) = await store.supervisor.waiting_events("webhooks.shop.ledger", 0, NEWEST, 99)
+    refused = [RefusedEvent(token=each, tries=9, refused_at=1.0, next_try=2.0, error="no") for each in (first, second)]
+    off = replace(CRM, disabled_at=store.now(), disabled_by="supervisor", error="down")
+    await store.supervisor.record_deliveries(QUEUE, outcome(off, refused=refused))
+    elsewhere = outcome(replace(CRM, name="ledger"), refused=[replace(refused[0], token=other.token)])
+    await store.supervisor.record_deliveries("webhooks.shop.ledger", elsewhere)
+    assert await store.operators.enable_webhook("crm", "ada")
+    found = await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99)
+    assert [(event.tries, event.refused_at, event.next_try) for event in found] == [(0, None, 0.0)] * 3
+    (other,) = await store.supervisor.waiting_events("webhooks.shop.ledger", 0, NEWEST, 99)
+    assert other.tries == 9
+
+
+async def test_events_are_read_up_to_the_newest_one_of_before(world: World, store: Store) -> None:
+    assert await store.supervisor.newest_event(QUEUE) == 0
+    first, second, third = await with_events(world, store)
+    await store.messages.put("webhooks.shop.ledger", [(b"{}", None)])
+    assert await store.supervisor.newest_event(QUEUE) == third
+    found = await store.supervisor.waiting_events(QUEUE, first, second, 99)
+    assert [event.token for event in found] == [second]
+
+
 async def test_what_an_operator_disabled_stays_so_whatever_is_recorded(world: World, store: Store) -> None:
     (first,) = await with_events(world, store, 1)
     assert await store.operators.disable_webhook("crm", "ada")
@@ -84,7 +110,7 @@ async def test_what_an_operator_disabled_stays_so_whatever_is_recorded(world: Wo
     await store.supervisor.report_webhooks([CRM])
     (webhook,) = await store.operators.webhooks()
     assert (webhook.state, webhook.disabled_by, webhook.tries) == ("disabled", "ada", 0)
-    assert await store.supervisor.waiting_events(QUEUE, 0, 99) == []
+    assert await store.supervisor.waiting_events(QUEUE, 0, NEWEST, 99) == []
 
 
 async def test_webhooks_that_are_no_longer_declared_are_forgotten(world: World, store: Store) -> None:
@@ -92,6 +118,16 @@ async def test_webhooks_that_are_no_longer_declared_are_forgotten(world: World, 
     await store.supervisor.report_webhooks([replace(CRM, name="ledger", description="http://localhost/…")])
     (webhook,) = await store.operators.webhooks()
     assert (webhook.name, webhook.description) == ("ledger", "http://localhost/…")
+
+
+async def test_a_webhook_without_a_declaration_stays_disabled_until_it_is_enabled(world: World, store: Store) -> None:
+    await store.supervisor.report_webhooks([CRM])
+    await store.operators.disable_webhook("crm", "ada")
+    await store.supervisor.report_webhooks([])
+    assert [webhook.state for webhook in await store.operators.webhooks()] == ["disabled"]
+    await store.operators.enable_webhook("crm", "ada")
+    await store.supervisor.report_webhooks([])
+    assert await store.operators.webhooks() == []
 
 
 async def test_each_queue_of_an_event_gets_it_and_it_is_counted_once(world: World, store: Store) -> None:

@@ -7,7 +7,7 @@ receiver took it. The events of a task wait behind one that was refused; those o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -28,12 +28,8 @@ from stepward.model.messages.webhooks import (
     refused_event,
 )
 from stepward.store.contract import SupervisorStore
-from stepward.supervisor.webhooks.outgoing_events import OutgoingEvent, outgoing, task_of
+from stepward.supervisor.webhooks.due_events import DueEvents, Lane
 
-PAGE = 200
-"""Events read at once."""
-MOST_PAGES = 20
-"""Pages of events that wait behind refused ones, and are passed over, in one look."""
 TASKS_AT_ONCE = 8
 """Tasks whose events are posted at the same time to one receiver."""
 REFUSALS_IN_A_ROW = 3
@@ -45,9 +41,6 @@ ROUND_SECONDS = 20.0
 GONE = 410
 OF_THE_EVENT = frozenset({400, 409, 413, 415, 422})
 """Answers that refuse an event; with any other the receiver takes nothing at all."""
-
-Lane = list[tuple[WaitingEvent, OutgoingEvent]]
-"""Events of one task, in order."""
 
 
 class WebhookDelivery:
@@ -70,19 +63,31 @@ class WebhookDelivery:
         self._leads = leads
         self._is_reported = False
         self._reporting = asyncio.Lock()
-        self.works = [partial(self._run_on, receiver) for receiver in receivers]
+        self._due = {receiver.name: DueEvents(store, receiver.queue) for receiver in receivers}
+        self.works: list[Callable[[], Awaitable[None]]] = [
+            *(partial(self._run_on, receiver) for receiver in receivers),
+            *([] if receivers else [self._forget_all]),
+        ]
         """For each webhook, rounds until nothing more is taken: a slow receiver holds up none of the others."""
 
     async def run(self) -> int:
         """Offer what is due to every webhook, a round each; how many events were taken.
 
-        A process without webhooks asks the store nothing.
+        A process without webhooks asks the store once whether there were any before.
         """
+        if not self._receivers:
+            await self._forget_all()
         rounds = await asyncio.gather(*map(self._offer, self._receivers), return_exceptions=True)
         for failure in rounds:
             if isinstance(failure, BaseException):
                 raise failure
         return sum(taken for taken in rounds if isinstance(taken, int))
+
+    async def _forget_all(self) -> None:
+        """Forget the webhooks of before, with how they fared, once none is declared any more."""
+        if not self._is_reported and any(known.disabled_at is None for known in await self._store.webhooks()):
+            await self._store.report_webhooks([])
+        self._is_reported = True
 
     async def _run_on(self, receiver: EventReceiver) -> None:
         for _ in range(MOST_ROUNDS):
@@ -112,7 +117,8 @@ class WebhookDelivery:
         return next((webhook for webhook in await self._store.webhooks() if webhook.name == name), None)
 
     async def _round(self, receiver: EventReceiver, webhook: Webhook) -> int:
-        lanes, unreadable = await self._due(receiver.queue)
+        due = self._due[receiver.name]
+        lanes, unreadable = await due.find()
         if not lanes and not unreadable:
             return 0
         ends = self._boot() + ROUND_SECONDS
@@ -123,10 +129,12 @@ class WebhookDelivery:
             # The next leader posts what was not taken, and no more.
             await self._record(receiver, webhook, round_, unreadable)
             raise
-        return await self._record(receiver, webhook, round_, unreadable)
+        taken = await self._record(receiver, webhook, round_, unreadable)
+        due.went_on(round_.taken)
+        return taken
 
     async def _record(
-        self, receiver: EventReceiver, webhook: Webhook, round_: Round, unreadable: list[tuple[int, str]]
+        self, receiver: EventReceiver, webhook: Webhook, round_: Round, unreadable: Sequence[tuple[int, str]]
     ) -> int:
         self._failpoint("webhooks.record.before")
         deliveries = self._deliveries(webhook, round_, unreadable)
@@ -135,31 +143,7 @@ class WebhookDelivery:
         self._report(deliveries)
         return len(deliveries.taken)
 
-    async def _due(self, queue: str) -> tuple[list[Lane], list[tuple[int, str]]]:
-        """The tasks of which an event is due, each with its events; and what is no event, with the reason."""
-        now, after = self._store.now(), 0
-        lanes: dict[str, Lane] = {}
-        waits: set[str] = set()
-        unreadable: list[tuple[int, str]] = []
-        for _ in range(MOST_PAGES):
-            page = await self._store.waiting_events(queue, after, PAGE)
-            for event in page:
-                try:
-                    leaving = outgoing(event.body)
-                except ValueError as error:
-                    unreadable.append((event.token, str(error)))
-                    continue
-                task = task_of(leaving.id)
-                if task not in lanes and event.next_try > now:
-                    waits.add(task)
-                if task not in waits:
-                    lanes.setdefault(task, []).append((event, leaving))
-            if lanes or unreadable or len(page) < PAGE:
-                break
-            after = page[-1].token
-        return list(lanes.values()), unreadable
-
-    def _deliveries(self, webhook: Webhook, round_: Round, unreadable: list[tuple[int, str]]) -> Deliveries:
+    def _deliveries(self, webhook: Webhook, round_: Round, unreadable: Sequence[tuple[int, str]]) -> Deliveries:
         now, jitter = self._store.now(), self._random.random
         refused = [refused_event(event, error, now, jitter()) for event, error in round_.refused]
         last = round_.refused[-1][1] if round_.refused else None

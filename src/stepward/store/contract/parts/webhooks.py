@@ -16,7 +16,10 @@ class WebhookStore(Protocol):
         ...
 
     async def enable_webhook(self, name: str, actor: str) -> bool:
-        """Has a disabled webhook get events again, those that wait first; False if it is not disabled."""
+        """Has a disabled webhook get events again, those that wait first; False if it is not disabled.
+
+        What waits counts as new: its refusals are forgotten, so that an outage of the receiver gives up no event.
+        """
         ...
 
     async def disable_webhook(self, name: str, actor: str) -> bool:
@@ -32,11 +35,21 @@ class WebhookDeliveryStore(Protocol):
         ...
 
     async def report_webhooks(self, webhooks: Sequence[Webhook]) -> None:
-        """Has operators see these webhooks in place of those before; what is known of one by its name stays."""
+        """Has operators see these webhooks in place of those before; what is known of one by its name stays.
+
+        One that was disabled stays as well, until it is enabled.
+        """
         ...
 
-    async def waiting_events(self, queue: str, after: int, limit: int) -> list[WaitingEvent]:
-        """Events of a webhook's queue in order, behind the token ``after``."""
+    async def newest_event(self, queue: str) -> int:
+        """The token of the newest event of a webhook's queue, 0 if it is empty.
+
+        An event that is recorded later has a higher one, unless its commit was under way.
+        """
+        ...
+
+    async def waiting_events(self, queue: str, after: int, last: int, limit: int) -> list[WaitingEvent]:
+        """Events of a webhook's queue in order, behind the token ``after`` and up to the token ``last``."""
         ...
 
     async def record_deliveries(self, queue: str, deliveries: Deliveries) -> None:

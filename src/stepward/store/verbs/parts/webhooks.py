@@ -39,9 +39,13 @@ class WebhookDeliveryVerbs(WebhookReads):
     async def report_webhooks(self, webhooks: Sequence[Webhook]) -> None:
         await self._transactions.write(_report, webhooks, self._clock.now())
 
-    async def waiting_events(self, queue: str, after: int, limit: int) -> list[WaitingEvent]:
+    async def newest_event(self, queue: str) -> int:
+        found = await self._transactions.read(ask.rows, "webhooks.newest", queue)
+        return found[0][0] if found else 0
+
+    async def waiting_events(self, queue: str, after: int, last: int, limit: int) -> list[WaitingEvent]:
         now = self._clock.now()
-        found = await self._transactions.read(ask.rows, "webhooks.waiting", queue, after, limit, now)
+        found = await self._transactions.read(ask.rows, "webhooks.waiting", queue, after, limit, now, last)
         return [
             WaitingEvent(token=token, body=body, tries=tries or 0, refused_at=refused_at, next_try=next_try or 0.0)
             for token, body, tries, refused_at, next_try in found
@@ -105,6 +109,7 @@ async def _enable(connection: VerbConnection, name: str, actor: str, now: float)
     name = without_nul(name)
     if not await connection.change("webhooks.enable", name):
         return False
+    await connection.change("webhooks.offer_at_once", name)
     known = [rows.alert(row) for row in await connection.rows("alerts.open_of", [DISABLED_KIND], MOST_ALERTS)]
     over = [alert.number for alert in known if alert.details == disabled_details(name)]
     if over:

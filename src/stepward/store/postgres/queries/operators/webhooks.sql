@@ -4,8 +4,8 @@ select name, description, reported_at, taken, taken_at, failing_since, tries, ne
 from {schema}.webhook order by name
 
 -- name: forget
--- Deletes the webhooks that are not among the names.
-delete from {schema}.webhook where name <> all($1::text[])
+-- Deletes the webhooks that are not among the names; a disabled one stays so until it is enabled.
+delete from {schema}.webhook where name <> all($1::text[]) and disabled_at is null
 
 -- name: report
 -- Records a webhook of the Supervisor that leads; what is known of it stays.
@@ -17,11 +17,22 @@ on conflict (name) do update set description = excluded.description, reported_at
 delete from {schema}.webhook_refusal as r
 where not exists (select 1 from {schema}.message as m where m.token = r.token)
 
+-- name: offer_at_once
+-- Deletes the refusals of the events that wait for a webhook, which count as new from then on.
+delete from {schema}.webhook_refusal as r using {schema}.message as m where m.token = r.token
+    and m.queue = 'webhooks.' || (select value from {schema}.meta where key = 'app') || '.' || $1
+
+-- name: newest
+-- Returns the token of the newest event of a webhook's queue.
+select token from {schema}.message where queue = $1 and taken_until between 0.0 and 0.0
+order by taken_until desc, token desc limit 1
+
 -- name: waiting
--- Returns the events of a webhook's queue in order, behind a token, with their refusals.
+-- Returns the events of a webhook's queue in order, behind a token and up to another, with their refusals.
 select m.token, m.body, r.tries, r.refused_at, r.next_try
 from {schema}.message as m left join {schema}.webhook_refusal as r on r.token = m.token
-where m.queue = $1 and m.taken_until between 0.0 and 0.0 and m.token > $2 and (m.expires_at is null or m.expires_at > $4)
+where m.queue = $1 and m.taken_until between 0.0 and 0.0 and m.token > $2 and m.token <= $5
+    and (m.expires_at is null or m.expires_at > $4)
 order by m.taken_until, m.token limit $3
 
 -- name: settle_refusals
