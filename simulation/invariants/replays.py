@@ -12,7 +12,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.workflow.decisions import Diverged
 from stepward.workflow.execution import Execution
-from stepward.workflow.replay.rerun import verify
+from stepward.workflow.replay.history_replay import verify
 
 OTHER_INPUT = "the record holds the input"
 

@@ -24,8 +24,8 @@ from stepward.scheduler.dispatch import dispatcher
 from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
-from stepward.scheduler.tasks.incoming import Incoming
 from stepward.scheduler.tasks.records.loading import TaskLoader
+from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn import Turn
 from stepward.scheduler.turn_budget import TurnBudget

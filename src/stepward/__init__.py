@@ -62,7 +62,7 @@ from stepward.model.agents import AgentStats
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.current_step import CurrentStep, current_step
-from stepward.model.messages.webhooks import Webhook
+from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState

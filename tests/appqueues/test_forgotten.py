@@ -56,8 +56,8 @@ async def watched(shop: Shop, queue: str) -> str:
 async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.3)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.UNSERVED_SECONDS", 0.3)
     await shop.run(submission=False)
     await shop.post("o1")
     message = await watched(shop, shop.submissions)
@@ -74,8 +74,8 @@ async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
 async def test_an_unread_response_queue_is_an_alert_until_it_is_read(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.2)
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNREAD_SECONDS", 0.3)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.LOOK_SECONDS", 0.2)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.UNREAD_SECONDS", 0.3)
     await shop.run()
     await shop.post("o1", reply_to=True)
     message = await watched(shop, shop.replies)

@@ -10,7 +10,7 @@ import pytest
 
 from stepward import App, Client, workflow
 from stepward.client import session_of
-from stepward.host.queues.refused_queues import RefusedQueueAlerts
+from stepward.host.queues.refused_queue_alerts import RefusedQueueAlerts
 from stepward.model.records import Alert, Instance, Role
 from stepward.running import Running
 from stepward.transport.broker.refused_queues import ACCEPTED, REFUSED
@@ -69,8 +69,8 @@ def about(queue: str, instance: str | None = None) -> bytes:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stepward.host.queues.refused_queues.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queues.refused_queues.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("stepward.host.queues.refused_queue_alerts.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.refused_queue_alerts.PATIENCE_SECONDS", 0.01)
 
 
 async def test_another_process_settles_a_refusal_and_a_refused_one_raises_it_again(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from stepward import Accepted, App, Client, Message, Queues, workflow
 from stepward.host.assembly import Parts
-from stepward.host.queues.unserved_queues import LOOK_SECONDS, UNSERVED_SECONDS, UnservedQueues, UnservedTimes
+from stepward.host.queues.unserved_queue_alerts import LOOK_SECONDS, UNSERVED_SECONDS, UnservedQueues, UnservedTimes
 from stepward.store.contract import Transaction
 
 
@@ -36,8 +36,8 @@ async def alerts(client: Client, count: int) -> list[str]:
 async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.1)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.UNSERVED_SECONDS", 0.1)
     store = f"sqlite:///{tmp_path}/shop.db"
     app = App("shop", workflows=[fulfil], store=store, poll=0.05)
     serving = App("shop", workflows=[fulfil], store=store)
@@ -53,8 +53,8 @@ async def test_an_unserved_submission_queue_is_an_alert_until_it_is_served(
 async def test_the_alert_of_a_process_that_is_gone_is_ended_by_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.LOOK_SECONDS", 0.05)
-    monkeypatch.setattr("stepward.host.queues.unserved_queues.UNSERVED_SECONDS", 0.1)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.LOOK_SECONDS", 0.05)
+    monkeypatch.setattr("stepward.host.queues.unserved_queue_alerts.UNSERVED_SECONDS", 0.1)
     store = f"sqlite:///{tmp_path}/shop.db"
     serving = App("shop", workflows=[fulfil], store=store)
     serving.submission("orders", accept=accept)

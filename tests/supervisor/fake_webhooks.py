@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from stepward.model.messages.webhooks import Deliveries, RefusedEvent, WaitingEvent, Webhook
+from stepward.model.messages.webhook_retries import Deliveries, RefusedEvent, WaitingEvent, Webhook
 
 
 class FakeWebhooks:

@@ -13,7 +13,7 @@ import pytest
 from stepward.clock import Environment
 from stepward.errors import AlertRefused
 from stepward.events import Observers
-from stepward.model.messages.webhooks import DISABLE_SECONDS, GIVE_UP_SECONDS, WaitingEvent
+from stepward.model.messages.webhook_retries import DISABLE_SECONDS, GIVE_UP_SECONDS, WaitingEvent
 from stepward.settings import Settings
 from stepward.supervisor import Supervisor
 from stepward.supervisor.webhooks.due_events import MOST_PAGES, PAGE

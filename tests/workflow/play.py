@@ -13,7 +13,7 @@ from stepward.model.states import StepKind, StepState, TaskState
 from stepward.workflow.decisions import Completed, Continued, Decisions, Failed, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.execution import Execution
-from stepward.workflow.replay.rerun import verify
+from stepward.workflow.replay.history_replay import verify
 
 START = 1_700_000_000.0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from stepward.model.states import TaskState
 from stepward.workflow.definition import workflow
-from stepward.workflow.replay.rerun import verify
+from stepward.workflow.replay.history_replay import verify
 from tests.workflow.declared import charge, ship
 from tests.workflow.play import Play
 

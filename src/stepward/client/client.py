@@ -22,7 +22,7 @@ from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
 from stepward.model.agents import AgentStats
-from stepward.model.messages.webhooks import Webhook
+from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState
 from stepward.payload import PAYLOAD_BYTES

@@ -16,13 +16,13 @@ from stepward.host.agent_capacity import AgentCapacity
 from stepward.host.assembly import Parts, Roles
 from stepward.host.declared_limits import declare_limits
 from stepward.host.leases import InstanceLeases
-from stepward.host.queues.lost_requests import LostRequests
-from stepward.host.queues.refused_queues import RefusedQueueAlerts
+from stepward.host.queues.refused_queue_alerts import RefusedQueueAlerts
 from stepward.host.queues.rejection_alerts import RejectionAlerts
 from stepward.host.queues.remote_agents import RemoteAgents
 from stepward.host.queues.reply_rerouting import ReplyRerouting
 from stepward.host.queues.status_event_relay import relay_of
-from stepward.host.queues.unserved_queues import UnservedQueues
+from stepward.host.queues.unowned_requests import LostRequests
+from stepward.host.queues.unserved_queue_alerts import UnservedQueues
 from stepward.host.readiness import Readiness
 from stepward.host.watchdog.hang_detection import Watchdog
 from stepward.host.watchdog.store_writes import Hangs

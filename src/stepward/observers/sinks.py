@@ -8,8 +8,8 @@ from stepward.observers.alert_redaction import WithholdingSink
 from stepward.observers.apprise_sink import AppriseSink
 from stepward.observers.logs import LogSink
 from stepward.observers.queue_sink import QueueSink
-from stepward.observers.webhook import WebhookSink
 from stepward.observers.webhook_signature import check_secret
+from stepward.observers.webhook_sink import WebhookSink
 from stepward.settings import Settings
 from stepward.settings.sink_settings import SinkSettings, SinkType
 from stepward.transport.queues.contract import AppQueues

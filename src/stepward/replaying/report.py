@@ -10,7 +10,7 @@ from msgspec import Struct
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.workflow.registry import Registry
-from stepward.workflow.replay.rerun import Difference, first_difference
+from stepward.workflow.replay.history_replay import Difference, first_difference
 
 EXAMPLES = 5
 MOST_FINDINGS = 1_000

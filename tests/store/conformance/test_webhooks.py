@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from stepward.model.messages.webhooks import Deliveries, RefusedEvent, Webhook
+from stepward.model.messages.webhook_retries import Deliveries, RefusedEvent, Webhook
 from stepward.model.records import WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.store.contract import AddedEvents, Change, Store

@@ -28,7 +28,7 @@ async def test_text_that_is_no_utf8_is_a_message_as_it_is(place: str) -> None:
     client_of_amqp10()
     from proton import Message
 
-    from stepward.transport.amqp10.engine.links import Received, ReceivingLink
+    from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 
     message = Message(body="text")
     setattr(message, place, {"name": "spoilt"} if place == "properties" else "spoilt")

@@ -11,7 +11,7 @@ import pytest
 
 from servers import nats
 from stepward import Client
-from stepward.host.queues import unserved_queues
+from stepward.host.queues import unserved_queue_alerts
 from tests.deploy import guide
 from tests.tiers import sampled
 from tests.transport.nats.whole_shop import WholeShop
@@ -44,7 +44,7 @@ def test_what_is_left_out_is_one_permission() -> None:
 async def test_a_missing_permission_is_reported(
     permission: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unserved_queues, "LOOK_SECONDS", 1.0)
+    monkeypatch.setattr(unserved_queue_alerts, "LOOK_SECONDS", 1.0)
     login, verb, subject = permission.split()
     beginning = re.split(r"[*>]", subject.lower())[0]
     with nats.running(users=without(login, verb, subject)) as node:

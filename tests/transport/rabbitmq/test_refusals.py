@@ -18,7 +18,7 @@ from aio_pika.abc import AbstractChannel
 from servers import rabbitmq
 from stepward import Queues
 from stepward.errors import QueueRefused
-from stepward.host.queues import refused_queues
+from stepward.host.queues import refused_queue_alerts
 from stepward.transport.rabbitmq.application import declarations
 from stepward.transport.rabbitmq.requests import request_queues
 from tests.programs import program
@@ -66,7 +66,7 @@ async def test_a_queue_with_other_arguments_is_an_alert_and_drops_no_connection(
 async def test_an_alert_of_a_process_that_is_gone_ends_when_the_queue_works_again(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refused_queues, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(refused_queue_alerts, "LOOK_SECONDS", 0.2)
     app = new_app()
     name = f"stepward.{app}.agents.payments"
     async with beside(address) as operator:

@@ -80,7 +80,7 @@ def console(
 
 
 def _serve(app: App, plan: StartPlan, application: object) -> None:
-    from stepward.http.serving import serve  # noqa: PLC0415  an extra's
+    from stepward.http.uvicorn_server import serve  # noqa: PLC0415  an extra's
 
     log_to_stderr(app.settings)
     click.echo(f"Stepward's console: {plan.shown}/ (Ctrl-C ends it)", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
-from stepward.http.api import batches, completions, principal
+from stepward.http.api import batches, completions, current_principal
 from stepward.http.api.system import agents, alerts, audit, dead_letters, instances, limits, schedules, webhooks
 from stepward.http.api.tasks import (
     diagnosis,
@@ -45,7 +45,7 @@ API_ROUTES: tuple[HTTPRouteHandler, ...] = (
     proposals.list_proposals,
     proposals.confirm_proposal,
     completions.complete_step,
-    principal.show_principal,
+    current_principal.show_principal,
     agents.list_agents,
     agents.list_agent_stats,
     agents.suspend_agent,

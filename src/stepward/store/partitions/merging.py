@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from stepward.model.agents import AgentStanding
-from stepward.model.messages.webhooks import Webhook
+from stepward.model.messages.webhook_retries import Webhook
 from stepward.store.contract import (
     Batch,
     BatchState,

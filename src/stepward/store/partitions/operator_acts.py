@@ -14,7 +14,7 @@ from stepward.model.alerts.silences import AlertSilence
 from stepward.model.credentials import Credential
 from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slot_shares import SlotLease
-from stepward.model.messages.webhooks import Webhook
+from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Task
 from stepward.store.contract import Store
 from stepward.store.partitions import merging

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from stepward.store import rows
 from stepward.store.contract import AuditedAct, AuditHead, OldRecords
 from stepward.store.contract.parts.retention import PAGE_BYTES, PAGE_ROWS
-from stepward.store.rules import retention
+from stepward.store.rules import deletion_bounds
 from stepward.store.rules.audit.audit_chain import pruned_audit, pruned_part
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
@@ -21,7 +21,7 @@ async def acts(connection: VerbConnection, after: int) -> list[AuditedAct]:
 async def old_records(connection: VerbConnection, before: float) -> OldRecords:
     """Implements ``PruningStore.old_records``."""
     alerts = [rows.alert(row) for row in await connection.rows("pruning.old_alerts", before, PAGE_ROWS)]
-    old = retention.prunable_acts(await acts(connection, 0), before)
+    old = deletion_bounds.prunable_acts(await acts(connection, 0), before)
     return OldRecords(old, alerts, await head(connection) if old or alerts else None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from stepward.model.messages.webhooks import WaitingEvent
+from stepward.model.messages.webhook_retries import WaitingEvent
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor.webhooks.outgoing_events import OutgoingEvent, outgoing, task_of
 

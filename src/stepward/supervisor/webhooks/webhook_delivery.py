@@ -17,7 +17,7 @@ from stepward.error_messages import message_of
 from stepward.errors import AlertRefused
 from stepward.events import EventReceiver, Observers
 from stepward.model.application_calls import failure_of
-from stepward.model.messages.webhooks import (
+from stepward.model.messages.webhook_retries import (
     LONGEST_ERROR,
     Deliveries,
     WaitingEvent,

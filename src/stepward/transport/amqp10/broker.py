@@ -8,14 +8,14 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.amqp10.address import AmqpAddress
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.links import Received
-from stepward.transport.amqp10.engine.messages import RETURNED, Sent
 from stepward.transport.amqp10.name_owner import claim
 from stepward.transport.amqp10.node_addresses import Place
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.links import Received
+from stepward.transport.amqp10.protocol.messages import RETURNED, Sent
 from stepward.transport.amqp10.requests.ended_queues import AmqpEndedQueues
 from stepward.transport.amqp10.requests.source import AmqpSource
-from stepward.transport.amqp10.service_bus.owner import claim_session
+from stepward.transport.amqp10.service_bus.name_owner import claim_session
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.broadcasts import BROADCASTS
 from stepward.transport.broker.consumer import Consumer

@@ -11,15 +11,15 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.amqp10.address import AmqpAddress
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.driver import Login
-from stepward.transport.amqp10.engine.faults import AmqpFault, AmqpRefused, LoginRefused
-from stepward.transport.amqp10.engine.links import Received, ReceivingLink, SendingLink
-from stepward.transport.amqp10.engine.messages import Sent
 from stepward.transport.amqp10.node_addresses import MEBIBYTE, Place, Places, places_of
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpFault, AmqpRefused, LoginRefused
+from stepward.transport.amqp10.protocol.links import Received, ReceivingLink, SendingLink
+from stepward.transport.amqp10.protocol.messages import Sent
+from stepward.transport.amqp10.protocol.socket_driver import Login
 from stepward.transport.amqp10.service_bus.authorization import Authorization
+from stepward.transport.amqp10.service_bus.name_owner import SESSION_FILTER
 from stepward.transport.amqp10.service_bus.node_addresses import ServiceBusPlaces
-from stepward.transport.amqp10.service_bus.owner import SESSION_FILTER
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error

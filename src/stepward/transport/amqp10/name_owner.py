@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.links import Received
-from stepward.transport.amqp10.engine.messages import Sent
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.links import Received
+from stepward.transport.amqp10.protocol.messages import Sent
 from stepward.transport.broker.queue_names import BrokerNames, check_claim
 
 QUIET_SECONDS = 0.3

@@ -10,7 +10,7 @@ from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
-from stepward.model.messages.webhooks import Webhook
+from stepward.model.messages.webhook_retries import Webhook
 from stepward.views.times import NOTHING, span
 
 COLUMNS = (

@@ -8,7 +8,7 @@ from stepward.model.states import StepKind, TaskState
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.store.contract import Change
 from stepward.workflow.registry import Registry
-from stepward.workflow.replay.rerun import verify
+from stepward.workflow.replay.history_replay import verify
 
 
 class ReplayCheck:

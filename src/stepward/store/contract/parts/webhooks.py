@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from stepward.model.messages.webhooks import Deliveries, WaitingEvent, Webhook
+from stepward.model.messages.webhook_retries import Deliveries, WaitingEvent, Webhook
 
 
 class WebhookStore(Protocol):

@@ -19,7 +19,7 @@ from stepward.store.contract import (
 )
 from stepward.store.contract.parts.retention import BATCH_BYTES, BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.store.contract.values.updates import update_row
-from stepward.store.rules import retention
+from stepward.store.rules import deletion_bounds
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import TaskKey
 from stepward.store.verbs import audit_pruning
@@ -45,7 +45,7 @@ class RetentionVerbs(VerbPart):
     """Implements ``RetentionStore``."""
 
     async def outlived(self, before: float, limit: int) -> list[Outlived]:
-        return retention.purge_batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
+        return deletion_bounds.purge_batch(await self._rows("retention.outlived", before, limit, BATCH_ROWS))
 
     async def outlived_where(self, condition: Condition, after: TaskKey | None, limit: int) -> OutlivedPage:
         search = TaskSearch(condition=condition, newest_first=False, limit=limit, after=after)

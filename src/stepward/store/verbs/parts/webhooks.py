@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.messages.webhooks import (
+from stepward.model.messages.webhook_retries import (
     DISABLED_KIND,
     Deliveries,
     WaitingEvent,

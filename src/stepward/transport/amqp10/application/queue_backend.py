@@ -13,12 +13,12 @@ from stepward.transport.amqp10.address import AmqpAddress
 from stepward.transport.amqp10.application.response_queue import WATCHED, AmqpReading
 from stepward.transport.amqp10.application.work_queue import AmqpTaking
 from stepward.transport.amqp10.connection import NOT_FOUND, Amqp10Connection
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.faults import AmqpRefused
-from stepward.transport.amqp10.engine.links import Received
-from stepward.transport.amqp10.engine.messages import EXPIRES, Sent
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.service_bus.owner import LOCKED
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpRefused
+from stepward.transport.amqp10.protocol.links import Received
+from stepward.transport.amqp10.protocol.messages import EXPIRES, Sent
+from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES, Posted
 from stepward.transport.wire.wire_events import BATCH, SINGLE

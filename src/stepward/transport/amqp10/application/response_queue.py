@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 from stepward.errors import QueueRefused
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.faults import AmqpRefused
-from stepward.transport.amqp10.engine.links import Received, ReceivingLink
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpRefused
+from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.service_bus.locks import Locks
-from stepward.transport.amqp10.service_bus.owner import LOCKED
+from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 
 from stepward.errors import TransportError
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.links import Received, ReceivingLink
-from stepward.transport.amqp10.engine.messages import EXPIRES, TRIES, Sent
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
+from stepward.transport.amqp10.protocol.messages import EXPIRES, TRIES, Sent
 from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage

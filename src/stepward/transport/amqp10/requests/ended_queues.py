@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Callable, Collection, Sequence
 
 from stepward.transport.amqp10.connection import NOT_FOUND, Amqp10Connection
-from stepward.transport.amqp10.engine.faults import AmqpRefused
-from stepward.transport.amqp10.engine.links import Received
-from stepward.transport.amqp10.engine.messages import Sent
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.service_bus.owner import LOCKED
+from stepward.transport.amqp10.protocol.faults import AmqpRefused
+from stepward.transport.amqp10.protocol.links import Received
+from stepward.transport.amqp10.protocol.messages import Sent
+from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.wire.wire_events import BATCH
 
 MOST_ADOPTED = 1_000

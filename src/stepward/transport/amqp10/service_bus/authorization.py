@@ -7,9 +7,9 @@ import contextlib
 
 from stepward.clock import Clock
 from stepward.errors import TransportError
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.faults import AmqpFault
-from stepward.transport.amqp10.engine.management import ManagementNode
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpFault
+from stepward.transport.amqp10.protocol.management import ManagementNode
 from stepward.transport.amqp10.service_bus.tokens import TokenSource
 
 NODE = "$cbs"

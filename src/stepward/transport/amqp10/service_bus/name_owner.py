@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.faults import AmqpRefused
-from stepward.transport.amqp10.engine.management import ManagementNode
 from stepward.transport.amqp10.node_addresses import Place
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpRefused
+from stepward.transport.amqp10.protocol.management import ManagementNode
 from stepward.transport.broker.queue_names import BrokerNames, check_claim
 
 LOCKED = "com.microsoft:session-cannot-be-locked"

@@ -11,9 +11,9 @@ from typing import Any
 
 from proton import Connection, Event, Link, Terminus, symbol
 
-from stepward.transport.amqp10.engine.driver import MOST_FRAME_BYTES, SILENT, Driver, Login
-from stepward.transport.amqp10.engine.faults import AmqpFault, fault
-from stepward.transport.amqp10.engine.links import AmqpEndpoint, Received, ReceivingLink, SendingLink
+from stepward.transport.amqp10.protocol.faults import AmqpFault, fault
+from stepward.transport.amqp10.protocol.links import AmqpEndpoint, Received, ReceivingLink, SendingLink
+from stepward.transport.amqp10.protocol.socket_driver import MOST_FRAME_BYTES, SILENT, Driver, Login
 
 CLOSE_SECONDS = 1.0
 MOST_UNANSWERED = 500

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 from cproton_ffi import ffi, lib
 from proton import Condition, Delivery, ProtonException, Receiver, Sender, Session
 
-from stepward.transport.amqp10.engine.faults import AmqpFault, fault
-from stepward.transport.amqp10.engine.messages import Arrived, Asked, Sent, arrived
+from stepward.transport.amqp10.protocol.faults import AmqpFault, fault
+from stepward.transport.amqp10.protocol.messages import Arrived, Asked, Sent, arrived
 
 ENDED = "the link has ended"
 UNREADABLE = (ProtonException, ValueError, TypeError, OverflowError, RecursionError)

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.transport.amqp10.engine.connection import AmqpConnection
-from stepward.transport.amqp10.engine.faults import AmqpFault, AmqpRefused
-from stepward.transport.amqp10.engine.links import Received, ReceivingLink, SendingLink
-from stepward.transport.amqp10.engine.messages import Arrived, Asked
+from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpFault, AmqpRefused
+from stepward.transport.amqp10.protocol.links import Received, ReceivingLink, SendingLink
+from stepward.transport.amqp10.protocol.messages import Arrived, Asked
 
 ANSWER_SECONDS = 5.0
 CREDIT = 100

@@ -9,7 +9,7 @@ from typing import cast
 from msgspec import Struct
 from proton import SASL, Collector, Connection, Event, Transport, TransportException, symbol
 
-from stepward.transport.amqp10.engine.faults import AmqpFault, LoginRefused, fault
+from stepward.transport.amqp10.protocol.faults import AmqpFault, LoginRefused, fault
 
 MOST_FRAME_BYTES = 64 * 1024
 SILENT = "the connection has ended"
