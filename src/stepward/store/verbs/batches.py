@@ -11,8 +11,29 @@ from stepward.store.rules.audit import audits
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.search.statements import still_fulfilling
 from stepward.store.verbs import alerts_and_audit
+from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.tasks import directives, erasure, inbox
+
+
+class BatchVerbs(VerbPart):
+    """Implements ``BatchStore``."""
+
+    async def start_batch(self, batch: Batch) -> None:
+        await self._transactions.write(start, batch, self._clock.now())
+        self._ring()
+
+    async def batches(self, limit: int) -> list[Batch]:
+        return [rows.batch(row) for row in await self._transactions.read(ask.rows, "batches.listed", limit)]
+
+    async def batch(self, id: str) -> Batch | None:
+        return await self._transactions.read(one, id)
+
+    async def steer_batch(self, id: str, act: str, actor: str, rate: float | None = None) -> Batch:
+        steered = await self._transactions.write(steer, id, act, actor, rate, self._clock.now())
+        self._ring()
+        return steered
 
 
 async def start(connection: VerbConnection, batch: Batch, now: float) -> None:

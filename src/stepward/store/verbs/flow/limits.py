@@ -13,6 +13,29 @@ from stepward.store import rows
 from stepward.store.rules.audit.audits import limit_audit
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.engine import VerbPart
+
+
+class LimitVerbs(VerbPart):
+    """Implements ``LimitStore``."""
+
+    async def limits(self) -> list[FlowLimit]:
+        return await self._transactions.read(limits)
+
+    async def slots(self) -> list[SlotLease]:
+        return await self._transactions.read(slots)
+
+    async def permits(self) -> dict[tuple[str, bool], int]:
+        return await self._transactions.read(permit_counts)
+
+    async def set_limit(self, name: str, values: SetLimit, actor: str) -> None:
+        await self._transactions.write(set_limit, name, values, actor, self._clock.now())
+        self._ring()
+
+    async def reset_limit(self, name: str, actor: str) -> bool:
+        was_set = await self._transactions.write(reset_limit, name, actor, self._clock.now())
+        self._ring()
+        return was_set
 
 
 async def limits(connection: VerbConnection) -> list[FlowLimit]:

@@ -31,13 +31,13 @@ from stepward.store.search.conditions import Condition
 from stepward.store.verbs import agents, alerts_and_audit, audit_pruning, changed_tasks, credentials, dead_letters
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
+from stepward.store.verbs.batches import BatchVerbs
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.figures import gauges, overview, state_samples
+from stepward.store.verbs.flow.limits import LimitVerbs
 from stepward.store.verbs.parts import retention
 from stepward.store.verbs.parts.alert_sinks import AlertSinkVerbs
-from stepward.store.verbs.parts.batches import BatchVerbs
 from stepward.store.verbs.parts.key_uses import KeyUseVerbs
-from stepward.store.verbs.parts.limits import LimitVerbs
 from stepward.store.verbs.parts.webhooks import WebhookVerbs
 from stepward.store.verbs.tasks.search_and_count import counted_tasks, found_tasks
 
