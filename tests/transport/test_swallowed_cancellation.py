@@ -10,8 +10,8 @@ import pytest
 
 from stepward.errors import TransportError
 from stepward.events import Observers
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.broker.reconnecting import Reconnecting
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
 
 
 def lasting(connect: object = None) -> Reconnecting[object]:

@@ -1,4 +1,4 @@
-"""Cancellation of asyncio tasks within a bound: a task that swallows its cancellation does not delay the loop's end."""
+"""Cancellation of asyncio tasks: within a bound, and also where a library swallows CancelledError."""
 
 from __future__ import annotations
 
@@ -39,3 +39,15 @@ def _let_go(task: asyncio.Task[Any]) -> None:
     """Remove the task from those for which ``asyncio.run`` waits."""
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # private, and reported as missing
     asyncio.tasks._unregister_task(task)
+
+
+def is_cancelled() -> bool:
+    """Whether the running task is being cancelled: clients of brokers also cancel those that wait."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def heed_cancellation() -> None:
+    """Raise a swallowed CancelledError: ``wait_for`` in clients loses one that coincides with an answer."""
+    if is_cancelled():
+        raise asyncio.CancelledError

@@ -11,12 +11,13 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.open_broker import broker_queues
 from stepward.transport.queues.broker_queues import BrokerQueues
-from stepward.transport.rabbitmq.application.response_queue import PREFETCHED, RabbitReading
+from stepward.transport.queues.pushed_responses import MOST_HELD
+from stepward.transport.rabbitmq.application.response_queue import RabbitReading
 from tests.appqueues.shop import until
 from tests.transport.brokers import new_app
 
 pytestmark = [pytest.mark.faults, pytest.mark.timeout(300)]
-MORE = 2 * PREFETCHED
+MORE = 2 * MOST_HELD
 
 
 def part_of(queues: BrokerQueues) -> RabbitReading:
@@ -44,7 +45,7 @@ async def test_unread_events_stay_at_the_broker(server: RabbitServer) -> None:
     found: list[bytes] = []
     async with asyncio.timeout(60):
         while len(found) < MORE:
-            assert len(part_of(queues)._ledger.follows(0, 10 * MORE)) <= PREFETCHED
+            assert len(part_of(queues)._ledger.follows(0, 10 * MORE)) <= MOST_HELD
             given = await watching.read(last.token, 50)
             last = given[-1]
             found += [each.body for each in given]

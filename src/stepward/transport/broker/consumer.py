@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Request
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.broker.unacked import BrokerMessage, Handle, Unacked
@@ -105,7 +106,7 @@ class Consumer(Generic[Handle]):
                 raise TransportError(f"queue {self._queue}: expected an open transport, found it closed; open another")
             stirs = self._stirs
             seconds = await self._source.ask(limit, lease)
-            _heed_cancellation()
+            heed_cancellation()
             if self._stirs == stirs:
                 await self._stirred(seconds)
 
@@ -288,10 +289,3 @@ class Consumer(Generic[Handle]):
 def _settle(waiter: asyncio.Future[None]) -> None:
     if not waiter.done():
         waiter.set_result(None)
-
-
-def _heed_cancellation() -> None:
-    """Clients use ``wait_for``, which swallows a cancellation that coincides with the answer."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation, is_cancelled
+from stepward.runtime.cancelling import heed_cancellation, is_cancelled
 from stepward.transport.broker.tls import handshake_error
 
 GRACE_SECONDS = 1.0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 
 from stepward.errors import QueueRefused
@@ -13,68 +11,37 @@ from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
-from stepward.transport.queues.contract import QueuedMessage
-from stepward.transport.queues.response_log import ResponseLog
+from stepward.transport.queues.pushed_responses import MOST_HELD, PushedResponses
 
-LOOK_SECONDS = 1.0
-"""Seconds between two checks that the link still stands."""
-MOST_HELD = 500
-"""Most unsettled broker messages that a reader holds."""
 WATCHED = "watched"
 """The name, among the topics, of the copies of events for observers."""
 
 
-class AmqpReading:
-    """Implements ``ResponseQueue``. An observer receives the copies of events from then on."""
+class AmqpReading(PushedResponses[Received]):
+    """An observer receives the copies of events from then on."""
 
     def __init__(self, link: Amqp10Connection, queue: str, now: Callable[[], float], *, watches: bool) -> None:
+        super().__init__(queue, watches=watches)
         self._link = link
-        self._queue = queue
         self._now = now
-        self._watches = watches
-        self._ledger: ResponseLog[Received] = ResponseLog()
         self._line: AmqpConnection | None = None
         self._receiver: ReceivingLink | None = None
         self._locks: Locks | None = None
-        self._stirred = asyncio.Event()
-        self._reading = asyncio.Lock()
 
-    async def read(self, after: int, limit: int) -> Sequence[QueuedMessage]:
-        async with self._reading:
-            if after == 0:
-                self._leave()
-                self._ledger.clear()
-            if self._watches:
-                self._ledger.pass_over(after)
-            while True:
-                self._stirred.clear()
-                if found := self._ledger.follows(after, limit):
-                    return found
-                await self._consume()
-                heed_cancellation()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await self._stirred.wait()
-
-    def given(self, token: int) -> QueuedMessage | None:
-        return self._ledger.given(token)
-
-    async def settle(self, tokens: Sequence[int]) -> None:
-        """A lost acknowledgement lets the events come again."""
-        for received in self._ledger.settle(tokens):
+    async def _acknowledge(self, handles: Sequence[Received]) -> None:
+        for received in handles:
             received.accept()
             received.link.allow(1)
 
-    async def close(self) -> None:
-        self._leave()
+    async def _pass_over(self, handles: Sequence[Received]) -> None:
+        """Copies for observers are accepted when they arrive."""
 
     async def _consume(self) -> None:
         line = await self._link.line()
         with self._link.reaching(f"queue {self._queue}"):
             if line is self._line and self._receiver is not None and self._receiver.why is None:
                 return
-            self._leave()
+            await self._leave()
             try:
                 receiver = await self._opened(line)
             except AmqpRefused as refused:
@@ -102,7 +69,7 @@ class AmqpReading:
             self._locks.keep(receiver, 0.0)
         return receiver
 
-    def _leave(self) -> None:
+    async def _leave(self) -> None:
         receiver, self._receiver = self._receiver, None
         if self._locks is not None:
             self._locks.close()
@@ -122,5 +89,4 @@ class AmqpReading:
             received.accept()
             received.link.allow(1)
         ident = received.message.ident or f"{id(received.link)}/{id(received)}"
-        self._ledger.add(ident, received, received.message.body)
-        self._stirred.set()
+        self._add(ident, received, received.message.body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from stepward.transport.amqp10.connection import NOT_FOUND, Amqp10Connection
 from stepward.transport.amqp10.node_addresses import Place
@@ -12,33 +12,22 @@ from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import Sent
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
+from stepward.transport.broker.ended_queues import EndedQueueTurns
 from stepward.transport.wire.wire_events import BATCH
 
 MOST_ADOPTED = 1_000
 """Most messages of one queue that are moved at once."""
-AT_ONCE = 10
-"""Most queues looked at in one call: a broker has no list of them."""
 QUIET_SECONDS = 0.2
 """Seconds without a message after which a queue counts as empty."""
 
 
-class AmqpEndedQueues:
-    """Chooses queues that were not looked at yet first, then those whose last look is oldest."""
+class AmqpEndedQueues(EndedQueueTurns):
+    """Moves the messages of queues of dead instances to their heirs."""
 
     def __init__(self, link: Amqp10Connection, new_uid: Callable[[], str]) -> None:
+        super().__init__()
         self._link = link
         self._new_uid = new_uid
-        self._turn = 0
-        self._looked: dict[str, int] = {}
-        """The turn of the last look at each queue."""
-
-    def due(self, dead: Collection[str]) -> Sequence[str]:
-        """The queues to look at now."""
-        self._turn += 1
-        self._looked = {queue: self._looked.get(queue, 0) for queue in dead}
-        chosen = sorted(dead, key=self._looked.__getitem__)[:AT_ONCE]
-        self._looked |= dict.fromkeys(chosen, self._turn)
-        return chosen
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move a queue's messages; those taken by another process return when it dies, and are moved then."""

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import REFUSED_SECONDS, TAKES, Patience, Puller
 from stepward.transport.queues.contract import QueuedMessage

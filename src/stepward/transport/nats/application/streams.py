@@ -12,7 +12,7 @@ from nats.js.api import ConsumerConfig, DiscardPolicy, Header, RetentionPolicy, 
 from nats.js.errors import BadRequestError, NoStreamResponseError, NotFoundError
 
 from stepward.errors import PayloadTooLarge, QueueRefused, TransportError
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
 from stepward.transport.queues.broker_backend import Posted

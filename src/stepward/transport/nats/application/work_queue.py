@@ -13,7 +13,7 @@ import msgspec
 from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.requests.puller import NANOSECONDS, REFUSED_SECONDS, TAKES, Patience, Puller
 from stepward.transport.queues.contract import QueuedMessage

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 
 from stepward.errors import TransportError
-from stepward.transport.broker.swallowed_cancellation import heed_cancellation
+from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served

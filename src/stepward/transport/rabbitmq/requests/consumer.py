@@ -14,12 +14,11 @@ from aiormq.abc import AbstractChannel as Carrying
 
 from stepward.errors import TransportError
 from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.local_leases import LOOK_SECONDS, LocalLeases
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.rabbitmq.requests.request_queues import RETURNED, RequestQueues
 
-LOOK_SECONDS = 5.0
-LOOKS_PER_LEASE = 4
 MOST_PREFETCHED = 60_000
 
 
@@ -30,12 +29,8 @@ class RabbitHandle(NamedTuple):
     tag: int
 
 
-class RabbitSource:
-    """Feeds an intake while a caller waits.
-
-    The broker has no leases, so this process itself returns messages that it held too long; those of a silent process
-    return with the loss of its connection.
-    """
+class RabbitSource(LocalLeases[RabbitHandle]):
+    """Prefetches as many messages as callers have asked for."""
 
     def __init__(
         self,
@@ -45,11 +40,9 @@ class RabbitSource:
         intake: Consumer[RabbitHandle],
         now: Callable[[], float],
     ) -> None:
+        super().__init__(queue, intake, now)
         self._link = link
         self._queues = queues
-        self._queue = queue
-        self._intake = intake
-        self._now = now
         self._line: RabbitChannels | None = None
         self._channel: AbstractChannel | None = None
         self._carrying: Carrying | None = None
@@ -60,27 +53,22 @@ class RabbitSource:
         self._unsettled: set[RabbitHandle] = set()
         """Deliveries of the present channel that the broker counts as unacknowledged."""
         self._is_deleted = False
-        self._lease = 0.0
-        self._asking = asyncio.Lock()
-        self._looking: asyncio.Task[None] | None = None
 
-    async def ask(self, limit: int, lease: float) -> float:
-        async with self._asking:
-            line = await self._link.line()
-            self._lease = max(lease, self._lease)
-            with self._link.reaching(f"queue {self._queue}"):
-                try:
-                    await self._ready(line, limit)
-                except ChannelNotFoundEntity:
-                    # The queue was deleted after its declaration, and the channel closed with it.
-                    await self._ready(line, limit)
-        if self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+    async def _request(self, limit: int) -> float:
+        line = await self._link.line()
+        with self._link.reaching(f"queue {self._queue}"):
+            try:
+                await self._ready(line, limit)
+            except ChannelNotFoundEntity:
+                # The queue was deleted after its declaration, and the channel closed with it.
+                await self._ready(line, limit)
         return LOOK_SECONDS
 
-    async def rest(self) -> None:
-        async with self._asking:
-            await self._cancel()
+    async def _pause(self) -> None:
+        tag, self._tag = self._tag, None
+        if tag is not None and self._consumed is not None:
+            with self._link.reaching(f"queue {self._queue}"):
+                await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
 
     async def acknowledge(self, handles: Sequence[RabbitHandle]) -> None:
         """Acknowledges without waiting: after a lost acknowledgement the message comes again and is acknowledged
@@ -100,16 +88,11 @@ class RabbitSource:
                 for handle in self._ours(handles):
                     await handle.carrying.basic_reject(handle.tag, requeue=True, wait=False)
 
-    async def leave(self) -> None:
-        """Return everything that was taken, and stop consuming."""
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
-        async with self._asking:
-            channel, self._channel, self._tag = self._channel, None, None
-            if channel is not None:
-                with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
-                    await close_channel(channel)
+    async def _stop(self) -> None:
+        channel, self._channel, self._tag = self._channel, None, None
+        if channel is not None:
+            with contextlib.suppress(TransportError), self._link.reaching(f"queue {self._queue}"):
+                await close_channel(channel)
 
     async def _ready(self, line: RabbitChannels, limit: int) -> None:
         """Let the broker send up to ``limit`` further messages."""
@@ -134,18 +117,12 @@ class RabbitSource:
         return channel
 
     async def _consume(self, channel: AbstractChannel, prefetch: int) -> None:
-        await self._cancel()
+        await self._pause()
         await channel.set_qos(prefetch_count=prefetch, timeout=ANSWER_SECONDS)
         self._prefetch = prefetch
         if self._consumed is not None and self._carrying is not None:
             received = partial(self._received, self._carrying)
             self._tag = await self._consumed.consume(received, timeout=ANSWER_SECONDS)
-
-    async def _cancel(self) -> None:
-        tag, self._tag = self._tag, None
-        if tag is not None and self._consumed is not None:
-            with self._link.reaching(f"queue {self._queue}"):
-                await self._consumed.cancel(tag, timeout=ANSWER_SECONDS)
 
     def _ours(self, handles: Sequence[RabbitHandle]) -> Iterator[RabbitHandle]:
         """The handles that are still unacknowledged at the broker: deliveries of a closed channel have been
@@ -162,7 +139,7 @@ class RabbitSource:
         self._unsettled.add(handle)
         ident = message.message_id or f"{id(carrying)}/{handle.tag}"
         again = bool(message.redelivered) or RETURNED in message.headers
-        self._intake.arrived(ident, handle, message.body, self._now() + self._lease, again=again)
+        self._arrived(ident, handle, message.body, again=again)
 
     async def _deleted(self, _: object) -> None:
         """The queue was deleted with all its messages, taken or not."""
@@ -170,10 +147,3 @@ class RabbitSource:
         self._intake.forget()
         self._intake.stir()
         await self._queues.broadcast_loss(self._queue)
-
-    async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
-            with contextlib.suppress(TransportError):
-                await self._intake.refuse_lapsed()
-            self._intake.prune()

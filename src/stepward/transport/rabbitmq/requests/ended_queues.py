@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
 
 from aio_pika.abc import AbstractChannel
 from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward.transport.broker.batching import MessageBatch
+from stepward.transport.broker.ended_queues import EndedQueueTurns
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitConnection
 from stepward.transport.rabbitmq.requests.request_queues import UNCLAIMED, RequestQueues
@@ -16,30 +16,18 @@ from stepward.transport.rabbitmq.requests.stuck_queues import DELETE_SECONDS
 
 MOST_ADOPTED = 10_000
 """Most messages of one queue that are moved at once."""
-AT_ONCE = 10
-"""Most queues looked at in one call: a server has no list of them, and each costs some round trips."""
 RELEASE_LOOKS = 5
 LOOK_SECONDS = 0.1
 NEVER = float("inf")
 
 
-class EndedQueues:
-    """Chooses queues that were not looked at yet first, then those whose last look is oldest."""
+class EndedQueues(EndedQueueTurns):
+    """Moves the messages of queues of dead instances to their heirs, and deletes queues without messages."""
 
     def __init__(self, link: RabbitConnection, queues: RequestQueues) -> None:
+        super().__init__()
         self._link = link
         self._queues = queues
-        self._turn = 0
-        self._looked: dict[str, int] = {}
-        """The turn of the last look at each queue."""
-
-    def due(self, dead: Collection[str]) -> Sequence[str]:
-        """The queues to look at now."""
-        self._turn += 1
-        self._looked = {queue: self._looked.get(queue, 0) for queue in dead}
-        chosen = sorted(dead, key=self._looked.__getitem__)[:AT_ONCE]
-        self._looked |= dict.fromkeys(chosen, self._turn)
-        return chosen
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move a queue's messages; those taken by another process return when it dies, and are moved then."""
