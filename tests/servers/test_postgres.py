@@ -50,6 +50,6 @@ async def _is_open(address: str) -> bool:
         (await asyncpg.connect(address)).terminate()
     except asyncpg.CannotConnectNowError:
         return False
-    except asyncpg.ConnectionDoesNotExistError:
+    except (asyncpg.ConnectionDoesNotExistError, ConnectionError):
         return True  # The server ended the session while it began.
     return True
