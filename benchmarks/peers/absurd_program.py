@@ -10,7 +10,7 @@ import absurdctl
 import psycopg
 from absurd_sdk import AsyncAbsurd, AsyncTaskContext
 
-from benchmarks.peers.contract import HOLD, STEPS, Answer, Program, holding, run, until
+from benchmarks.peers.contract import HOLD, STEPS, Answer, DurableProgram, holding, run, until
 
 QUEUE = "bench"
 WORKERS, CONCURRENCY = 4, 64
@@ -49,7 +49,7 @@ async def half(params: dict[str, Any], ctx: AsyncTaskContext) -> None:
     await ctx.step("hold", holding.hold)
 
 
-class AbsurdProgram(Program):
+class AbsurdProgram(DurableProgram):
     """A client and several workers, each on a connection of its own."""
 
     async def start(self) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from celery import Celery
 
-from benchmarks.peers.contract import SUBMITTING, Program, run
+from benchmarks.peers.contract import SUBMITTING, QueueProgram, run
 
 BROKER, REPORT = "BENCH_BROKER", "BENCH_REPORT"
 """The variables with the broker's address and the port of the datagrams."""
@@ -51,7 +51,7 @@ class Ends(asyncio.DatagramProtocol):
             await self.changed.wait()
 
 
-class CeleryProgram(Program):
+class CeleryProgram(QueueProgram):
     """A worker process that forks as many as there are cores, which is Celery's default."""
 
     async def start(self) -> None:

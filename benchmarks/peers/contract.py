@@ -12,6 +12,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -57,7 +58,7 @@ holding = Holding()
 
 
 class Program(ABC):
-    """A product at the work of the comparison; a product that only queues overrides ``queue`` and ``drained`` alone."""
+    """A product at the work of the comparison."""
 
     ways: tuple[str, ...] = ("coroutines",)
     """The ways to write a task in this product; the warm-up chooses the faster one."""
@@ -75,32 +76,51 @@ class Program(ABC):
     async def stop(self) -> None:
         """Stop the workers, and disconnect."""
 
-    async def ten(self, n: int) -> None:
-        """Run one task of ten steps from its submission to its result."""
-        raise NotImplementedError("ten-step tasks")
 
+class TimedProgram(Program):
+    """One whose ten-step tasks are timed."""
+
+    @abstractmethod
+    async def ten_for(self, seconds: float, in_flight: int) -> Answer:
+        """Start ten-step tasks for that time, so many at once, and wait for the last one."""
+
+    @abstractmethod
+    async def alone_for(self, seconds: float) -> Answer:
+        """Run ten-step tasks one after another for that time."""
+
+
+class QueueProgram(Program):
+    """One that queues tasks of one step."""
+
+    @abstractmethod
     async def queue(self, n: int) -> None:
         """Submit a task of one step without a wait for its result."""
-        raise NotImplementedError("queued tasks")
 
+    @abstractmethod
     async def drained(self, tasks: int) -> None:
         """Return once all queued tasks have ended."""
-        raise NotImplementedError("queued tasks")
 
+
+class DurableProgram(TimedProgram, QueueProgram):
+    """One whose tasks have several steps, and survive the process."""
+
+    @abstractmethod
+    async def ten(self, n: int) -> None:
+        """Run one task of ten steps from its submission to its result."""
+
+    @abstractmethod
     async def submit_held(self, n: int) -> None:
         """Submit a task of two steps, of which the second calls ``hold``."""
-        raise NotImplementedError("held tasks")
 
     async def held(self, tasks: int) -> None:
         """Return once the second steps of so many tasks are held."""
         await holding.wait(tasks)
 
+    @abstractmethod
     async def held_result(self, n: int) -> None:
         """Wait for the result of that task, which another process may have submitted."""
-        raise NotImplementedError("held tasks")
 
     async def ten_for(self, seconds: float, in_flight: int) -> Answer:
-        """Start ten-step tasks for that time, so many at once, and wait for the last one."""
         end = time.perf_counter() + seconds
         done = 0
 
@@ -114,7 +134,6 @@ class Program(ABC):
         return {"tasks": done, "seconds": took}
 
     async def alone_for(self, seconds: float) -> Answer:
-        """Run ten-step tasks one after another for that time."""
         end = time.perf_counter() + seconds
         took = list[float]()
         while not took or time.perf_counter() < end:
@@ -122,7 +141,7 @@ class Program(ABC):
         return percentiles(took)
 
 
-async def warm(program: Program, seconds: float, in_flight: int) -> Answer:
+async def warm(program: TimedProgram, seconds: float, in_flight: int) -> Answer:
     """Run every way for that time, and keep to the fastest."""
     rates = {}
     for way in program.ways:
@@ -133,7 +152,7 @@ async def warm(program: Program, seconds: float, in_flight: int) -> Answer:
     return {"way": program.way}
 
 
-async def queued(program: Program, seconds: float) -> Answer:
+async def queued(program: QueueProgram, seconds: float) -> Answer:
     """Queue one-step tasks without a wait for their results, twice as many each time, until that time is needed."""
     total, tasks, took = 0, FIRST_QUEUED, 0.0
     while True:
@@ -144,7 +163,7 @@ async def queued(program: Program, seconds: float) -> Answer:
         tasks *= 2
 
 
-async def _queue(program: Program, tasks: int, total: int) -> None:
+async def _queue(program: QueueProgram, tasks: int, total: int) -> None:
     numbers = iter(range(tasks))
 
     async def submit() -> None:
@@ -155,27 +174,29 @@ async def _queue(program: Program, tasks: int, total: int) -> None:
     await program.drained(total)
 
 
-async def hold(program: Program, tasks: int) -> Answer:
+async def hold(program: DurableProgram, tasks: int) -> Answer:
     """Submit tasks that stop in their second step, and wait until all have."""
     await asyncio.gather(*(program.submit_held(n) for n in range(tasks)))
     await program.held(tasks)
     return {"tasks": tasks}
 
 
-async def finish(program: Program, tasks: int) -> Answer:
+async def finish(program: DurableProgram, tasks: int) -> Answer:
     """Wait for the results of tasks that another process submitted."""
     await asyncio.gather(*(program.held_result(n) for n in range(tasks)))
     return {"tasks": tasks}
 
 
-WORKS: dict[str, Callable[..., Coroutine[Any, Any, Answer]]] = {
-    "warm": warm,
-    "ten": lambda program, seconds, in_flight: program.ten_for(seconds, in_flight),
-    "alone": lambda program, seconds: program.alone_for(seconds),
-    "queued": queued,
-    "hold": hold,
-    "finish": finish,
-}
+def works_of(program: Program) -> dict[str, Callable[..., Coroutine[Any, Any, Answer]]]:
+    """The works that a program can be ordered to do, by name."""
+    works: dict[str, Callable[..., Coroutine[Any, Any, Answer]]] = {}
+    if isinstance(program, TimedProgram):
+        works |= {"warm": partial(warm, program), "ten": program.ten_for, "alone": program.alone_for}
+    if isinstance(program, QueueProgram):
+        works["queued"] = partial(queued, program)
+    if isinstance(program, DurableProgram):
+        works |= {"hold": partial(hold, program), "finish": partial(finish, program)}
+    return works
 
 
 def percentiles(seconds: list[float]) -> Answer:
@@ -221,6 +242,11 @@ async def _serve(program: Program) -> None:
 
 async def _answer(program: Program, order: Answer) -> Answer:
     try:
-        return await WORKS[order.pop("work")](program, **order)
+        works, name = works_of(program), order.pop("work")
+        if name not in works:
+            return {
+                "error": f"expected one of {', '.join(works)}, found {name}, which {type(program).__name__} does not do"
+            }
+        return await works[name](**order)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}".replace("\n", " ")[:MOST_CHARACTERS]}

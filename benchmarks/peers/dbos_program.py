@@ -9,7 +9,7 @@ from functools import partial
 import sqlalchemy
 from dbos import DBOS, SetWorkflowID
 
-from benchmarks.peers.contract import STEPS, Program, holding, run, until
+from benchmarks.peers.contract import STEPS, DurableProgram, holding, run, until
 
 QUEUE = "queue"
 POLL_SECONDS = 0.05
@@ -69,7 +69,7 @@ async def half(text: str) -> None:
     await hold_step()
 
 
-class DbosProgram(Program):
+class DbosProgram(DurableProgram):
     """DBOS with its system database on PostgreSQL or in a SQLite file."""
 
     ways = ("coroutines", "threads")

@@ -7,13 +7,13 @@ from contextlib import AsyncExitStack
 
 from benchmarks.floor import floor
 from benchmarks.floor.loop import STEPS
-from benchmarks.peers.contract import Answer, Program, percentiles, run
+from benchmarks.peers.contract import Answer, TimedProgram, percentiles, run
 
 BATCHES = 4
 """Batches whose rows are made before a piece of the time is measured."""
 
 
-class FloorProgram(Program):
+class FloorProgram(TimedProgram):
     """Batches as large as the tasks in flight."""
 
     async def start(self) -> None:

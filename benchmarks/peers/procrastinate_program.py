@@ -7,14 +7,14 @@ import asyncio
 import procrastinate
 import psycopg
 
-from benchmarks.peers.contract import Program, run, until
+from benchmarks.peers.contract import QueueProgram, run, until
 
 CONCURRENCY = 128
 KNOWN = "select count(*) from pg_tables where tablename = 'procrastinate_jobs'"
 ENDED = "select count(*) from procrastinate_jobs where status = 'succeeded'"
 
 
-class ProcrastinateProgram(Program):
+class ProcrastinateProgram(QueueProgram):
     """A worker that runs coroutines."""
 
     async def start(self) -> None:

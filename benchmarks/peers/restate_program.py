@@ -10,7 +10,7 @@ import hypercorn.asyncio
 import hypercorn.config
 import restate
 
-from benchmarks.peers.contract import STEPS, Program, holding, run, until
+from benchmarks.peers.contract import STEPS, DurableProgram, holding, run, until
 
 service = restate.Service("bench")
 executed = list[None]()
@@ -49,7 +49,7 @@ async def half(ctx: restate.Context, text: str) -> int:
     return 2
 
 
-class RestateProgram(Program):
+class RestateProgram(DurableProgram):
     """The address has three ports: ``http://127.0.0.1:INGRESS/ADMIN/HANDLERS``."""
 
     async def start(self) -> None:

@@ -6,14 +6,14 @@ from contextlib import AsyncExitStack
 
 from benchmarks.application import half, make_app, one, ten
 from benchmarks.measures.takeover import HALF_DONE
-from benchmarks.peers.contract import Program, run
+from benchmarks.peers.contract import DurableProgram, run
 from benchmarks.store_queries import until
 from stepward.host import tune_process
 
 PROCESSED = "select count(*) from {task} where state = 'processed' and workflow = 'one'"
 
 
-class StepwardProgram(Program):
+class StepwardProgram(DurableProgram):
     """The application of all benchmarks on a store."""
 
     async def start(self) -> None:

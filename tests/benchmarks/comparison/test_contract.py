@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from itertools import count
 
 import pytest
 
 from benchmarks.peers import contract
 
 
-class Pretended(contract.Program):
+class Pretended(contract.DurableProgram):
     """Counts its orders."""
 
     ways = ("slow", "fast")
@@ -26,6 +25,9 @@ class Pretended(contract.Program):
         pass
 
     async def stop(self) -> None:
+        pass
+
+    async def ten(self, n: int) -> None:
         pass
 
     async def ten_for(self, seconds: float, in_flight: int) -> contract.Answer:
@@ -43,6 +45,22 @@ class Pretended(contract.Program):
 
     async def held_result(self, n: int) -> None:
         self.results.append(n)
+
+
+class OnlyQueue(contract.QueueProgram):
+    """Has no tasks of several steps."""
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    async def queue(self, n: int) -> None:
+        pass
+
+    async def drained(self, tasks: int) -> None:
+        pass
 
 
 async def test_the_warm_up_chooses_the_faster_way() -> None:
@@ -93,7 +111,5 @@ def test_percentiles_are_of_the_ordered_times() -> None:
 
 
 async def test_work_that_a_product_does_not_take_part_in_is_an_error_and_no_end() -> None:
-    program = Pretended()
-    program.numbers = count()
-    answer = await contract._answer(program, {"work": "alone", "seconds": 0.0})
-    assert answer == {"error": "NotImplementedError: ten-step tasks"}
+    answer = await contract._answer(OnlyQueue("address"), {"work": "alone", "seconds": 0.0})
+    assert answer == {"error": "expected one of queued, found alone, which OnlyQueue does not do"}

@@ -13,7 +13,8 @@ from benchmarks.comparison import pages, tables
 from benchmarks.comparison.products import LEFT_OUT, PEERS_PYTHON, PRODUCTS
 from benchmarks.comparison.results import RESULTS, Results, digest, read
 from benchmarks.comparison.sweeps import SWEEPS
-from benchmarks.peers.contract import WORKS
+from benchmarks.peers.contract import works_of
+from tests.benchmarks.comparison.test_contract import Pretended
 
 ROOT = Path(__file__).parents[3]
 PERFORMANCE = (ROOT / "docs/performance.md").read_text("utf-8")
@@ -86,7 +87,7 @@ def test_the_readme_of_the_benchmarks_lists_the_measures_the_sweeps_and_the_orde
     listed = {line.split(" | ")[0].removeprefix("| ") for line in measures.splitlines()}
     assert listed == {name for store in STORES.values() for name in store.measures}
     assert [name for name in SWEEPS if f"`{name}`" not in readme] == []
-    assert set(re.findall(r"^\| `\{\"work\": \"(\w+)\"", readme, re.MULTILINE)) == WORKS.keys()
+    assert set(re.findall(r"^\| `\{\"work\": \"(\w+)\"", readme, re.MULTILINE)) == works_of(Pretended()).keys()
 
 
 def test_every_sweep_has_a_title() -> None:
