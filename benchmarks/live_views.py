@@ -2,7 +2,7 @@
 the console are open, as a part of that while none is.
 
 Ten-step tasks in one process; the console is another process, and a third one does what browsers do that show the
-start page, the list of tasks and a task of 1,000 steps: each follows its stream of changes, and is drawn anew as the
+start page, the list of tasks and a task of 1,000 steps: each follows its stream of changes, and is redrawn as the
 console's script does it. Rounds with and without alternate on one store. Exits with 1 where the views
 cost more than their limit.
 """

@@ -85,7 +85,7 @@ class NatsNode:
         self._launch()
 
     def start(self) -> None:
-        """Start it anew where it was, and wait until it does its part."""
+        """Start it again where it was, and wait until it does its part."""
         self._launch()
         self.await_ready()
 
@@ -106,7 +106,7 @@ class NatsNode:
         self._signal(signal.SIGCONT)
 
     def wipe(self) -> None:
-        """Crash it, lose everything that it kept, and start it anew."""
+        """Crash it, lose everything that it kept, and start it again."""
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
         self.start()

@@ -122,7 +122,7 @@ class RabbitServer:
         self._signal(signal.SIGCONT)
 
     def wipe(self) -> None:
-        """Crash it, lose everything that it kept, and start it anew."""
+        """Crash it, lose everything that it kept, and start it again."""
         self.kill()
         shutil.rmtree(self._folder / "data", ignore_errors=True)
         self.start()

@@ -69,7 +69,7 @@ def _transport(premises: Premises) -> list[str]:
 
 def _try_outage(broker: BrokerProcess) -> list[str]:
     server, *others = broker.standing.servers
-    happens = "lose a server" if others else "begin anew"
+    happens = "lose a server" if others else "begin again"
     return [f"  see {broker.transport.brand} {happens}: order, and end it with", f"    kill {server.pid}"]
 
 

@@ -45,7 +45,7 @@ class Pair:
             server.stop(immediate=True)
 
     def attach(self) -> None:
-        """Make the server that is not the primary its standby anew, from a copy of it; the primary works on."""
+        """Make the server that is not the primary its standby again, from a copy of it; the primary works on."""
         self.standby.stop(immediate=True)
         self._copy()
         self.standby.start()

@@ -97,7 +97,7 @@ class Server:
         run(self.programs / "pg_ctl", "promote", "-D", str(self.folder), "-t", str(START_SECONDS), cwd=self.folder)
 
     def reload(self) -> None:
-        """Read the files of settings anew."""
+        """Read the files of settings again."""
         assert self._process is not None, "runs"
         self._process.send_signal(signal.SIGHUP)
 

@@ -51,7 +51,7 @@ class Crash:
         self._teller.tell(f"{count(len(late), 'order')} came in meanwhile; {again} had to be sent again")
         with self._waits.named("the new primary to have a standby"):
             standing = await self.pair.whole()
-        self._teller.tell(f"{standing.standby} is attached anew, as the standby", "green")
+        self._teller.tell(f"{standing.standby} is attached again, as the standby", "green")
 
     def _kill(self, pid: int, held: frozenset[str]) -> None:
         self.acknowledged = frozenset(self._door.accepted)

@@ -1,4 +1,4 @@
-"""`python -m showcase.pictures`: take the pictures of the console's pages in docs/images/console anew."""
+"""`python -m showcase.pictures`: take the pictures of the console's pages in docs/images/console again."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def child_end_not_posted(stack: ExitStack) -> None:
 
 @bug
 def signals_lost_on_takeover(stack: ExitStack) -> None:
-    """Signals that stand in the inbox are not handed to a task that is read anew."""
+    """Signals that stand in the inbox are not handed to a task that is read again."""
     original = Advance.admit
 
     def admit(self: Advance, active: Any, history: Any, now: float) -> None:

@@ -157,13 +157,13 @@ def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> No
 
 @bug
 def new_code_not_compared(stack: ExitStack) -> None:
-    """Code that was deployed anew is taken for code that fits."""
+    """Code that was deployed again is taken for code that fits."""
     _trust(stack, lambda before, code: before not in (None, code))
 
 
 @bug
 def same_code_not_compared(stack: ExitStack) -> None:
-    """Code that was not deployed anew is taken for code that fits, whatever it reads as it runs."""
+    """Code that was not deployed again is taken for code that fits, whatever it reads as it runs."""
     _trust(stack, lambda before, code: before is code)
 
 

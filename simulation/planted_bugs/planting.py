@@ -34,5 +34,5 @@ def put(stack: ExitStack, target: Any, name: str, value: Any) -> None:
 def reword(stack: ExitStack, queries: dict[str, str], name: str, old: str, new: str) -> None:
     """Change the words of a query; one that no longer has them makes the bug a lie."""
     if old not in queries[name]:
-        raise LookupError(f"bug: expected the query {name} to say {old!r}, found it otherwise; plant it anew")
+        raise LookupError(f"bug: expected the query {name} to say {old!r}, found it otherwise; plant it again")
     stack.enter_context(patch.dict(queries, {name: queries[name].replace(old, new)}))

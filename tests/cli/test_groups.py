@@ -1,4 +1,4 @@
-"""Many processes of one application: begun together, begun anew when they die, and drained together."""
+"""Many processes of one application: begun together, restarted when they die, and drained together."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_second_signal_ends_them_all_at_once(tmp_path: Path) -> None:
         assert are_over(children)
 
 
-def test_a_process_that_is_killed_is_begun_anew(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_is_started_again(tmp_path: Path) -> None:
     with grouped(tmp_path, SHOP, 2) as group:
         dead, other = group.pids[1], group.pids[2]
         os.kill(dead, signal.SIGKILL)
@@ -262,7 +262,7 @@ def test_an_invalid_application_is_reported_before_any_start(empty: Path, stepwa
     assert "expected the module nowhere" in one_line(result)
 
 
-def test_pauses_grow_up_to_a_bound_and_begin_anew_after_steady_work() -> None:
+def test_pauses_grow_up_to_a_bound_and_begin_again_after_steady_work() -> None:
     place = Slot(1)
     pauses = [place.pause_after(SlotEnd(1, worked=1.0)) for _ in range(9)]
     assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]

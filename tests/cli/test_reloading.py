@@ -1,4 +1,4 @@
-"""``run --reload``: a changed file starts the process anew, and a broken one waits for its mend."""
+"""``run --reload``: a changed file restarts the process, and a broken one waits for its mend."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def replace(folder: Path, text: str) -> None:
     (folder / "new").replace(folder / "shop.py")
 
 
-def test_a_changed_file_starts_the_process_anew(running: Process, empty: Path, stepward: Stepward) -> None:
+def test_a_changed_file_restarts_the_process(running: Process, empty: Path, stepward: Stepward) -> None:
     running.read_until("Ready")
     assert stepward("submit", "shop.py:app", "greet", "--wait").stdout == '"hello"\n'
     replace(empty, SHOP.format(words="good morning"))
-    running.read_until("Changed: shop.py. Starting anew.")
+    running.read_until("Changed: shop.py. Restarting.")
     running.read_until("Ready")
     assert stepward("submit", "shop.py:app", "greet", "--wait").stdout == '"good morning"\n'
     replace(empty, "app = 1 +")

@@ -125,7 +125,7 @@ async def test_children_that_failed_after_the_end_are_repeated_too() -> None:
         assert sent(env) == sorted([*ITEMS, "b", "d"])
 
 
-async def test_undone_children_are_begun_anew() -> None:
+async def test_undone_children_are_started_again() -> None:
     fakes, broken = failing("b")
     async with environment(app, fakes=fakes) as env:
         task = await env.client.submit(side_by_side, ITEMS, id="t")

@@ -32,7 +32,7 @@ def test_tasks_have_sequences_of_their_own() -> None:
     assert not seen.is_new("a", 1)
 
 
-def test_what_lies_far_away_begins_anew_and_costs_nothing() -> None:
+def test_what_lies_far_away_starts_again_and_costs_nothing() -> None:
     seen = EventsSeen()
     assert seen.is_new("a", 1)
     assert seen.is_new("a", 2 + WIDEST_GAP)

@@ -130,7 +130,7 @@ def test_a_group_outlives_what_hangs_in_it(tmp_path: Path) -> None:
     assert group.errors.read_text().count("in spin (counted as its hang no. ") == 2
 
 
-def test_a_resubmitted_task_is_counted_anew(tmp_path: Path) -> None:
+def test_a_resubmitted_task_is_counted_again(tmp_path: Path) -> None:
     env = {**HASTY, "STEPWARD_HANG_LIMIT": "1m"}
     with running(tmp_path, "run", APP, **env):
         assert asked(tmp_path, "submit", URL, "blocking", "2", "--id", "culprit").returncode == 0

@@ -1,4 +1,4 @@
-"""The end of a rotation: which keys are in use, payloads encrypted anew, and a key that is forgotten."""
+"""The end of a rotation: which keys are in use, payloads that are re-encrypted, and a key that is forgotten."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def rotated(folder: Path, store: str) -> None:
     asyncio.run(read_with(store, NEW_ALONE))
 
 
-def test_a_key_is_forgotten_once_all_that_it_encrypted_is_encrypted_anew(tmp_path: Path) -> None:
+def test_a_key_is_forgotten_once_all_that_it_encrypted_is_re_encrypted(tmp_path: Path) -> None:
     rotated(tmp_path, store_in(tmp_path))
 
 

@@ -45,7 +45,7 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_invalid_options_are_refused_in_one_line(words: str, expected: str) -> None:
-    # The environment that runs this test is never made anew under it.
+    # The environment that runs this test is never made again under it.
     stamps = ["--old-file=.venv/packages.stamp", "--old-file=.venv/ready.stamp"]
     make = ["make", "--no-print-directory", *stamps, f"RUN={sys.executable}", *words.split()]
     done = subprocess.run(make, check=False, cwd=ROOT, capture_output=True, text=True)

@@ -48,7 +48,7 @@ async def test_messages_that_are_lost_doubled_and_late_change_nothing(broker: st
 @BROKERS
 @pytest.mark.parametrize("verb", ["cut", "hang"])
 async def test_connections_that_are_reset_or_hang_cost_time_alone(broker: str, verb: str, tmp_path: Path) -> None:
-    """Row 25: each actor notices, and connects anew."""
+    """Row 25: each actor notices, and connects again."""
     port = _port(broker)
     async with Wire(port) as wire, World(tmp_path, broker, complete_by=3.0) as world:
         address = broker.replace(str(port), str(wire.port))

@@ -84,7 +84,7 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
 
 
 def test_a_clock_jump_does_not_count_as_unserved_time() -> None:
-    """A submission process is killed and begun anew, and a standby takes over whose clock is ahead or behind."""
+    """A submission process is killed and restarted, and a standby takes over whose clock is ahead or behind."""
     times = UnservedTimes()
     for now in (1000.0, 1000.0 + LOOK_SECONDS + 3600.0):
         assert times.found(["orders"], now)["orders"] < UNSERVED_SECONDS

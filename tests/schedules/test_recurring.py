@@ -125,7 +125,7 @@ async def test_after_an_outage_one_is_fired_unless_all_are_wanted(make: Make, cl
     assert (await make().supervise_once()).fired == 5
 
 
-async def test_a_restart_keeps_the_next_time_and_another_timetable_begins_anew(make: Make, clock: HandClock) -> None:
+async def test_a_restart_keeps_the_next_time_and_another_timetable_starts_again(make: Make, clock: HandClock) -> None:
     await registered(make())
     clock.advance(3600)
     app = await registered(make())

@@ -259,7 +259,7 @@ class TestArchive:
         assert [alert.acknowledged_at is None for alert in bench.store.alerts.values()] == [False]
         assert bench.store.ended_at == []
 
-    async def test_a_batch_that_changed_meanwhile_is_read_anew(self, bench: Bench) -> None:
+    async def test_a_batch_that_changed_meanwhile_is_read_again(self, bench: Bench) -> None:
         bench.store.ended_at = [0.0]
         archive = FakeArchive(bench)
         archive.changing = 2

@@ -81,7 +81,7 @@ async def test_a_transaction_that_only_reads(desk: Desk, client: Client) -> None
 
 async def test_a_connection_that_was_closed(desk: Desk, client: Client) -> None:
     if isinstance(desk, OnAlchemySession | OnAlchemyAsyncSession):
-        pytest.skip("a session that was closed begins anew")
+        pytest.skip("a session that was closed begins again")
     await begun(desk)
     await desk.shut()
     line = await refusal(desk)
@@ -170,7 +170,7 @@ async def test_rows_that_changed_since_a_snapshot(desk: Desk, database: Database
     await desk.run("set transaction isolation level repeatable read")
     await desk.run("insert into public.cart values ('before')")
     await client.submit(order, "pen", id="o")
-    with pytest.raises(StoreUnavailable, match="found them changed since; begin it anew"):
+    with pytest.raises(StoreUnavailable, match="found them changed since; begin it again"):
         await desk.submit(order, "pen", id="o")
     await goes_on(desk, database)
 

@@ -64,7 +64,7 @@ async def test_of_two_transactions_that_wait_for_each_other_one_raises(client: C
     ]
     await asyncio.wait(crossing, return_when=asyncio.FIRST_COMPLETED, timeout=BOUND)
     failed = 0 if crossing[0].done() else 1
-    with pytest.raises(StoreUnavailable, match="found another transaction waiting for this one; begin it anew"):
+    with pytest.raises(StoreUnavailable, match="found another transaction waiting for this one; begin it again"):
         await crossing[failed]
     # Its transaction can still be used, and gives way only when it ends.
     await connections[failed].execute("select 1")

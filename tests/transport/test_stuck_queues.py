@@ -1,4 +1,4 @@
-"""When a queue of RabbitMQ counts as one that takes nothing, and is made anew."""
+"""When a queue of RabbitMQ counts as one that takes nothing, and is replaced."""
 
 from __future__ import annotations
 

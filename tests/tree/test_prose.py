@@ -24,11 +24,11 @@ FOLDERS = (
     "benchmarks",
     "mutants",
 )
-PERSONS = r"\b(nobody|somebody|anybody|everybody|whoever|told|heard|word of|a word from|what was said|by halves)\b"
+PERSONS = r"\b(nobody|somebody|anybody|everybody|whoever|told|heard|word of|a word from|what was said|by halves|anew)\b"
 REFERENCE = r"(?-i:See) [`A-Z]\S*\.?"
 WORDS = re.compile(rf"{PERSONS}|^\W*{REFERENCE}$", re.IGNORECASE)
 """Persons in place of processes, ``told`` and ``heard`` in place of the field's verbs (sent, received, reported,
-raised), and ``See X.`` in place of a docstring: that of a Protocol is inherited."""
+raised), ``anew`` for again, and ``See X.`` in place of a docstring: that of a Protocol is inherited."""
 CODE = re.compile(r"``[^`]+``")
 """Names of code within prose, which do not count."""
 RIDDLES = re.compile(

@@ -1,4 +1,4 @@
-"""The planner that stays in memory decides what one would that looks at every row anew."""
+"""The planner that stays in memory decides as one that reads every row each time."""
 
 from __future__ import annotations
 

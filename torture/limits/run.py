@@ -18,7 +18,7 @@ from torture.limits.service import CountingService
 ROOT = Path(__file__).parents[2]
 PROCESSES = 4
 BACKLOG = 30
-"""Tasks that wait or run, about: submitted anew as they end."""
+"""Tasks that wait or run, about: replaced by others as they end."""
 LOOK = 0.5
 """Seconds between two looks at the backlog."""
 END_SECONDS = 60.0

@@ -1,6 +1,6 @@
 """Requests that an Agent instance took and gives back before it has begun: others take them, or it does later.
 
-No transport needs a verb for it: the request is published anew, behind those of its priority, and what was taken is
+No transport needs a verb for it: the request is published again, behind those of its priority, and what was taken is
 settled after that. Where the publishing fails it returns with its lease.
 """
 

@@ -44,7 +44,7 @@ else:
 
 
 class TaskHandle(Generic[R]):
-    """One task of a client; every method looks at the store anew."""
+    """One task of a client; every method reads the store."""
 
     def __init__(self, client: HandleClient, id: str, uid: str | None = None, result: Any = Any) -> None:
         self._client = client

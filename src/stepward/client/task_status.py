@@ -86,7 +86,7 @@ class StepRecord(Struct, frozen=True, kw_only=True):
     deferred_at: float | None
     """Since when it waits to be finished from outside."""
     generation: int
-    """Counts how often it was asked for anew under another idempotency key."""
+    """Counts how often it was asked for again under another idempotency key."""
     set_aside_at: float | None
     """Since when a repair has taken it out of what is replayed; what it did still counts for undo."""
 

@@ -39,9 +39,7 @@ class FormGuard:
         if principal.sign_in is SignIn.TOKEN:
             return
         if not hmac.compare_digest(self.token(principal), token):
-            raise HttpRefusal(
-                403, "form: expected one of this console's pages, found another token; load the page anew"
-            )
+            raise HttpRefusal(403, "form: expected one of this console's pages, found another token; reload the page")
 
 
 def version_of(*parts: object) -> str:

@@ -30,7 +30,7 @@ class Stepward:
 
     @property
     def client(self) -> SyncClient:
-        """The client of this process; opened at the first use, and anew in a forked process."""
+        """The client of this process; opened at the first use, and again in a forked process."""
         return self._client.get()
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 An object belongs to one task, and its name says to which: it is deleted with the task, and a reference of another task
 opens nothing. Its content is checked by length and digest. Where payloads are encrypted, each object has a key of its
-own, which is kept in the reference: a rotation encrypts references anew and no object.
+own, which is kept in the reference: a rotation re-encrypts references and no object.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Listeners:
 
 
 class Conclusions:
-    """Does what follows from a commit: a change is durable, or it missed and its task is read anew."""
+    """Does what follows from a commit: a change is durable, or it missed and its task is read again."""
 
     def __init__(
         self,

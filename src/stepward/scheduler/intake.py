@@ -1,4 +1,4 @@
-"""The intake of a turn beside replies: submissions of this process, inbox rows, free tasks, tasks to be read anew."""
+"""The intake of a turn beside replies: submissions of this process, inbox rows, free tasks, tasks to be read again."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Intake:
             self._begin(task, now)
 
     async def reload(self) -> None:
-        """Read anew what missed, or goes on in another direction."""
+        """Read again what missed, or goes on in another direction."""
         reloads = self._active_tasks.reloads
         if not reloads:
             return

@@ -1,8 +1,8 @@
 """Delivery of alerts: every sink takes each alert of its route; a sink that refuses is offered it again with backoff.
 
 The alerts in the store are the outbox, and what each sink took is recorded there: after a crash at any point another
-process, or the same one begun anew, continues. A sink may receive an alert twice, under the same number, if the process
-died between the sink's answer and the record of it.
+process, or the same one after a restart, continues. A sink may receive an alert twice, under the same number, if the
+process died between the sink's answer and the record of it.
 """
 
 from __future__ import annotations

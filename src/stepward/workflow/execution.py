@@ -2,7 +2,7 @@
 
 Outcomes are delivered one at a time, and the workflow is driven until quiet between two. The order of
 delivery is recorded, and how much had been asked for at each; a replay follows both, and stops at the first
-difference. What the workflow asks for anew is decided only once the replay has come to the record's end.
+difference. What the workflow asks for beyond the record is decided only at the record's end.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def side_effect(fn: Callable[[], T]) -> T:
 
 
 def set_attributes(**values: AttributeValue | None) -> None:
-    """Set search attributes of this task anew, committed with the turn; None takes one away, others stay.
+    """Replace search attributes of this task, committed with the turn; None takes one away, others stay.
 
     Raises Refused for a name or a value that is none, or for too many.
     """

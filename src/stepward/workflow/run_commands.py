@@ -243,7 +243,7 @@ class Run:
             )
 
     def _leave_replay(self, replay: RunReplay) -> None:
-        """The replay agrees: what it asked for anew is asked for now."""
+        """The replay agrees: what it asked for beyond the record is asked for now."""
         self.loop.traces = False
         for call in replay.finish():
             if call.key in self.pending:

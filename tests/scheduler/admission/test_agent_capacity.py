@@ -268,7 +268,7 @@ async def test_an_agent_that_is_no_longer_served_is_shown_so(world: World, servi
     assert (found.state, found.instances, found.capacity) == (AgentState.NO_INSTANCE, 0, 0)
 
 
-async def test_a_breaker_left_open_is_known_to_who_starts_anew(world: World) -> None:
+async def test_a_breaker_left_open_is_known_to_who_starts_again(world: World) -> None:
     """Only the probe passes after a restart too."""
     service = Service(breaker=CircuitBreaker(1, reset_after=30))
     order = orders(service)

@@ -112,7 +112,7 @@ def test_steps_of_an_agent_that_an_operator_or_a_breaker_closed_do_not_count_as_
 
 
 def test_a_clock_that_is_stepped_makes_no_step_count_as_starved() -> None:
-    """A standby took over whose clock is ahead or behind, just as an Agent's instances begin anew."""
+    """A standby took over whose clock is ahead or behind, just as an Agent's instances begin again."""
     desk = Windows({"bank": Room(0)})
     desk.wait(step(1), 5, None, 0.0)
     assert told(desk, 0.0, 1.0, 3601.0, 3602.0, 2.0, 3.0) == []

@@ -60,7 +60,7 @@ async def test_a_scheduler_that_breaks_is_replaced_and_its_tasks_go_on(
     assert await (await client.submit(waiting, 0, id="next")).signal("go")
 
 
-async def test_a_supervisor_that_breaks_begins_anew(
+async def test_a_supervisor_that_breaks_starts_again(
     world: World, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @workflow

@@ -68,7 +68,7 @@ async def test_a_local_step_past_its_complete_by_is_repeated(world: World) -> No
 async def test_a_local_step_under_way_is_not_begun_again(
     share: int, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its task is read anew when the Supervisor decides on another step; whenever it ends, and however long its reply
+    """Its task is read again when the Supervisor decides on another step; whenever it ends, and however long its reply
     waits for a turn that has room for it, it was called once."""
     monkeypatch.setattr(replies, "PIECE", min(share, PIECE))
     monkeypatch.setattr(turn_budget, "MOST", share)

@@ -217,7 +217,7 @@ async def test_a_delay_that_an_undo_overtakes_sends_no_status_event(world: World
     handle = await client.submit(order, id="t", reply_to=QUEUE)
     hearing = Hearing(client)
     await hearing.until("task.started")
-    # The owner reads of the undo first, and of the Supervisor's decision when it reads the task anew.
+    # The owner reads of the undo first, and of the Supervisor's decision when it reads the task again.
     async with client.transaction() as transaction:
         for sql in DECIDED_AFTER_AN_UNDO:
             await transaction.execute(sql)

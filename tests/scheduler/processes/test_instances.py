@@ -130,7 +130,7 @@ async def test_a_fenced_scheduler_writes_nothing_more(world: World, service: Ser
     assert (await handle.status()).state is TaskState.PROCESSING
 
 
-async def test_an_agent_declared_dead_registers_anew_and_goes_on(world: World, service: Service) -> None:
+async def test_an_agent_declared_dead_registers_again_and_goes_on(world: World, service: Service) -> None:
     order = orders(service)
     app = world.app([order], [service.agent])
     await world.run(app)
@@ -142,7 +142,7 @@ async def test_an_agent_declared_dead_registers_anew_and_goes_on(world: World, s
     assert await (await client.submit(order, "a")).result(timeout=30) == "a2 done"
 
 
-async def test_registering_anew_is_tried_until_the_store_is_back(
+async def test_registering_again_is_tried_until_the_store_is_back(
     world: World, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = orders(service)
@@ -162,7 +162,7 @@ async def test_registering_anew_is_tried_until_the_store_is_back(
     assert await (await client.submit(order, "a")).result(timeout=120) == "a2 done"
 
 
-async def test_a_supervisor_declared_dead_registers_anew_and_leads(world: World, service: Service) -> None:
+async def test_a_supervisor_declared_dead_registers_again_and_leads(world: World, service: Service) -> None:
     order = orders(service)
     app = world.app([order], [service.agent])
     await world.run(app)
@@ -241,7 +241,7 @@ async def test_drain_past_its_grace_leaves_the_step_to_the_next(world: World, se
 
 
 async def test_a_decision_on_another_step_does_not_send_a_request_again(world: World) -> None:
-    """The task is read anew then; its requests are not lost, and may wait for a slot that is long in coming."""
+    """The task is read again then; its requests are not lost, and may wait for a slot that is long in coming."""
     slow, shaky = Service("slow", concurrency=1), Service("shaky")
 
     @workflow(supervision=Supervision(threshold=9))

@@ -108,7 +108,7 @@ async def test_another_answer_is_another(other: dict[str, Any], tmp_path: Path) 
 
 
 async def test_a_reply_whose_task_is_being_committed_still_waits() -> None:
-    """A step that runs in the Scheduler's process is not called again though its task is read anew meanwhile."""
+    """A step that runs in the Scheduler's process is not called again though its task is read again meanwhile."""
     replies, budget = Replies(lambda: None), TurnBudget(VirtualClock())
     local = replied(1)
     replies.add(local, None)

@@ -53,7 +53,7 @@ def test_only_workflow_code_ends_its_run_or_is_stopped() -> None:
     assert before(Phase.CONTINUING) == {Phase.ADVANCING, Phase.CLEANING}
 
 
-def test_any_task_may_be_released_or_read_anew_at_any_time() -> None:
+def test_any_task_may_be_released_or_read_again_at_any_time() -> None:
     for phase in (Phase.RELEASED, Phase.RELOADING):
         assert before(phase) == set(Phase) - {phase}
 
@@ -75,7 +75,7 @@ def test_a_task_makes_the_moves_of_the_table_and_no_other(start: Phase, end: Pha
         assert active.phase is start
 
 
-def test_a_task_that_is_to_be_read_anew_is_not_evicted_in_the_same_turn() -> None:
+def test_a_task_that_is_to_be_read_again_is_not_evicted_in_the_same_turn() -> None:
     idle = IdleTasks(Settings(evict_after=1.0))
     active = in_phase(Phase.ADVANCING)
     idle.enter(active, 1.0)

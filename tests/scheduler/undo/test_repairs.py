@@ -1,4 +1,4 @@
-"""Repairs that rewind: caught failures, attempts in doubt, children begun anew."""
+"""Repairs that rewind: caught failures, attempts in doubt, children that are started again."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ async def test_a_signal_taken_after_the_failure_is_given_again(world: World, ser
     assert await handle.result(timeout=30) == ["b done", "now"]
 
 
-async def test_a_child_that_was_undone_is_begun_anew_with_its_parent(world: World, service: Service) -> None:
+async def test_a_child_that_was_undone_is_started_again_with_its_parent(world: World, service: Service) -> None:
     @workflow
     async def child(what: str) -> str:
         return await service.do(what)

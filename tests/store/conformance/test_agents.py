@@ -176,7 +176,7 @@ async def test_resuming_closes_a_breaker_whose_last_processes_crashed(world: Wor
     assert not (await standing(agents)).is_open
 
 
-async def test_a_suspended_agent_stays_so_when_it_is_served_anew(agents: Store) -> None:
+async def test_a_suspended_agent_stays_so_when_it_is_served_again(agents: Store) -> None:
     await agents.operators.suspend_agent("pay", None, "ada")
     await agents.host.register(Instance(id="a3", role=Role.AGENT, host="h", pid=1, serves=["pay"]), 60)
     assert (await standing(agents)).is_suspended

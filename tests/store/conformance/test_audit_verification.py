@@ -81,7 +81,7 @@ async def test_acts_that_were_removed_from_the_beginning_are_named(world: World)
     assert f"number {numbers[2]} was changed, or acts between 0 and it were removed" in await complaint(store)
 
 
-async def test_an_act_whose_hash_was_computed_anew_breaks_the_next_one(world: World) -> None:
+async def test_an_act_whose_hash_was_recomputed_breaks_the_next_one(world: World) -> None:
     store, numbers = await audited(world)
     acts = await store.operators.acts(0)
     forged = Audit(**{name: getattr(acts[2].audit, name) for name in Audit.__struct_fields__} | {"actor": "eve"})
@@ -110,7 +110,7 @@ async def test_an_emptied_audit_shows_by_a_head_that_was_noted(world: World) -> 
     assert "no act at all" in await complaint(store, noted)
 
 
-async def test_a_chain_that_was_written_anew_shows_by_a_head_that_was_noted(world: World) -> None:
+async def test_a_chain_that_was_rewritten_shows_by_a_head_that_was_noted(world: World) -> None:
     store, numbers = await audited(world)
     noted = await head(store)
     before = FIRST_HASH

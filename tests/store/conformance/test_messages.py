@@ -108,7 +108,7 @@ async def test_a_reader_is_given_what_follows_in_order_and_takes_nothing(world: 
     assert [message.body for message in await read(other)] == [b"1", b"2", b"3"]
 
 
-async def test_a_reader_begins_anew_with_all_that_is_not_settled(world: World, store: Store) -> None:
+async def test_a_reader_starts_again_with_all_that_is_not_settled(world: World, store: Store) -> None:
     await store.messages.put("q", [(b"1", None), (b"2", None), (b"3", None)])
     first, second, third = await read(store)
     await store.messages.settle("q", [second.token])

@@ -139,7 +139,7 @@ async def test_an_edited_input_is_refused_once_undo_has_begun(world: World, stor
     assert found["charge/1~undo"].state is StepState.TO_REPEAT
 
 
-async def test_a_child_that_was_undone_is_begun_anew(world: World, store: Store) -> None:
+async def test_a_child_that_was_undone_is_started_again(world: World, store: Store) -> None:
     task = await claimed(world, store)
     child = world.task(f"{task.id}/pay/1", parent=task.uid, parent_run=1, parent_step="pay/1", input=b"[7]")
     child.uid = f"{task.uid}/1/pay/1"
@@ -151,10 +151,10 @@ async def test_a_child_that_was_undone_is_begun_anew(world: World, store: Store)
     await add_steps(store, task, step(task, "pay/1", 1, **waits | {"attempt": 1, "started_at": 1.0, "input": b"[7]"}))
     await end(store, task, TaskState.ERROR, error=b'{"message":"no","step":"pay/1"}')
     found = await repair(store, task)
-    anew = await store.client.task(f"{task.id}/pay/1#1")
-    assert anew is not None
-    assert (anew.uid, anew.state, anew.input) == (f"{child.uid}#1", TaskState.PENDING, b"[7]")
-    assert (anew.parent_step, found["pay/1"].state, found["pay/1"].generation) == ("pay/1#1", StepState.RUNNING, 1)
+    again = await store.client.task(f"{task.id}/pay/1#1")
+    assert again is not None
+    assert (again.uid, again.state, again.input) == (f"{child.uid}#1", TaskState.PENDING, b"[7]")
+    assert (again.parent_step, found["pay/1"].state, found["pay/1"].generation) == ("pay/1#1", StepState.RUNNING, 1)
     assert found["pay/1~1"].state is StepState.UNDONE
 
 
@@ -258,7 +258,7 @@ async def test_alerts_of_a_task_that_goes_on_are_seen_to(world: World, store: St
 
 
 async def test_a_step_whose_undo_has_begun_is_not_done_again_beside_it(world: World, store: Store) -> None:
-    """Given up, its undo failed, and the repair of another step has it asked for anew: under a key of its own."""
+    """Given up, its undo failed, and the repair of another step asks for it again: under a key of its own."""
     abandoned = {"state": StepState.ABANDONED, "attempt": 1, "started_at": 3.0, "has_undo": True}
     undo = {"kind": StepKind.UNDO, "state": StepState.FAILED, "attempt": 1, "error": FAILED, "in_doubt": True}
     task = await in_error(

@@ -81,7 +81,7 @@ class Server(postgres.Server):
         super().stop(immediate=immediate)
 
     def _session(self, name: str) -> psycopg.Connection[tuple[Any, ...]]:
-        """A session that stays: in a new one, what empties a database is planned anew, which takes most of the time."""
+        """A session that stays: in a new one, what empties a database must be planned, which takes most of the time."""
         if name not in self._sessions:
             self._sessions[name] = psycopg.connect(self.address(name), autocommit=True)
         return self._sessions[name]

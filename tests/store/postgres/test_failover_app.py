@@ -123,7 +123,7 @@ async def test_a_new_primary_with_another_clock_cuts_no_lease_and_no_deadline_sh
 ) -> None:
     monkeypatch.setattr(store_module, "StoreClock", ShiftedClock)
     monkeypatch.setattr(ShiftedClock, "shift", 0.0)
-    # A busy machine takes its time to connect anew: what is asked is what the clock does, not how fast that is.
+    # A busy machine takes its time to connect again: what is asked is what the clock does, not how fast that is.
     app, beside = (application(stage.address, ledger, lease="8s") for _ in range(2))
     fenced: list[Role] = []
     for each in (app, beside):

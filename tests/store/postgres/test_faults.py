@@ -176,7 +176,7 @@ async def test_a_commit_that_the_server_refuses_is_not_taken_as_done(database: D
     other = await database.connect()
     await database.rows("create table public.seat (taken boolean)")
     await other.execute("begin isolation level serializable; select count(*) from public.seat")
-    with pytest.raises(StoreUnavailable, match="begin anew"):
+    with pytest.raises(StoreUnavailable, match="begin again"):
         async with store.client.transaction() as transaction:
             await transaction.execute("set transaction isolation level serializable")
             await transaction.execute("select count(*) from public.seat")

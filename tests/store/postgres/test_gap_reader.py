@@ -31,7 +31,7 @@ def test_a_reader_asks_for_what_its_last_look_could_not_see() -> None:
     assert trail.look("other", 4).since is None
 
 
-def test_a_reader_that_reads_from_elsewhere_begins_anew() -> None:
+def test_a_reader_that_reads_from_elsewhere_starts_again() -> None:
     trail = GapReader()
     trail.saw(trail.look("me", 0), "one", [3, 4], limit=9)
     assert trail.look("me", 3) == GapLook("me", (3,), 3, None, None, begun=3)

@@ -246,7 +246,7 @@ async def test_expired_messages_are_never_taken(yard: Yard, queues: AppQueues, p
 # ---------------------------------------------------------------- one reads
 
 
-async def test_a_reader_reads_on_and_begins_anew_with_what_is_not_settled(queues: AppQueues) -> None:
+async def test_a_reader_reads_on_and_starts_again_with_what_is_not_settled(queues: AppQueues) -> None:
     await put(queues, b"1", b"2", b"3", to=REPLIES)
     first, second = await read(queues, 0, 2)
     assert bodies(await read(queues, second.token, 1)) == [b"3"]

@@ -115,7 +115,7 @@ async def test_a_connection_that_ends_while_it_is_made_is_not_kept(server: Rabbi
     await link.close()
 
 
-async def test_a_process_whose_own_queue_was_deleted_listens_anew(server: RabbitServer) -> None:
+async def test_a_process_whose_own_queue_was_deleted_listens_again(server: RabbitServer) -> None:
     """Only its consumer is cancelled: a process that ignored that would never receive a revocation again."""
     app, events = new_app(), Heard()
     lost: list[str | None] = []

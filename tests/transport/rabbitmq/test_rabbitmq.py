@@ -175,7 +175,7 @@ async def test_a_crash_costs_time_alone(server: RabbitServer) -> None:
 
 
 @pytest.mark.faults
-async def test_a_queue_that_a_crash_left_without_a_leader_is_made_anew(
+async def test_a_queue_that_a_crash_left_without_a_leader_is_made_again(
     server: RabbitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RabbitMQ 3.10 knows the queue after it died in the very moment, and takes nothing for it."""

@@ -18,7 +18,7 @@ from tests.transport.wire.described import PAGE
 
 NODE_MODULES = Path(__file__).parents[3] / "build" / "npm" / "node_modules"
 SPECS = NODE_MODULES / "@asyncapi" / "specs" / "schemas" / "3.0.0-without-$id.json"
-AGAIN = "write it anew: .venv/bin/python -m stepward.transport.asyncapi > docs/asyncapi.json"
+AGAIN = "write it again: .venv/bin/python -m stepward.transport.asyncapi > docs/asyncapi.json"
 
 
 def official() -> dict[str, Any]:

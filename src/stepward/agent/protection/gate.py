@@ -197,7 +197,7 @@ class Gate:
         return None
 
     async def _waited(self, bucket: TokenBucket, seconds: float) -> bool:
-        """Whether the token's time came; False if the rate was divided anew, and the token went back."""
+        """Whether the token's time came; False if the rate was divided again, and the token went back."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
         self._rated[waiter] = None

@@ -25,7 +25,7 @@ class TokenBucket:
         return bucket
 
     def is_divided(self, parts: int) -> bool:
-        """Whether it is to be divided anew, to be one of so many parts."""
+        """Whether it is to be divided again, to be one of so many parts."""
         return parts >= 1 and parts != self._parts
 
     def divide(self, parts: int, now: float, *, returned: int) -> None:

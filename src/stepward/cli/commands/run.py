@@ -39,7 +39,7 @@ partition_option = click.option(
     metavar="N",
     help=f"In N child processes, 1 to {MOST_PROCESSES}; one that dies is restarted.",
 )
-@click.option("--reload", is_flag=True, help="Start anew when a Python file of this folder changes, for development.")
+@click.option("--reload", is_flag=True, help="Restart when a Python file of this folder changes, for development.")
 @click.option("--child", type=(int, int), hidden=True)
 @metrics_option
 @partition_option

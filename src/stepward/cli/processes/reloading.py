@@ -1,4 +1,4 @@
-"""``run --reload``: a process that is started anew when a Python file of this folder changes, for development."""
+"""``run --reload``: a process that restarts when a Python file of this folder changes, for development."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def serve_reloading(target: str, options: Sequence[str]) -> None:
     child = subprocess.Popen(command)
     try:
         for changes in watch(folder, watch_filter=PythonFilter()):
-            say(f"Changed: {_names(folder, [path for _, path in changes])}. Starting anew.")
+            say(f"Changed: {_names(folder, [path for _, path in changes])}. Restarting.")
             _end(child)
             child = subprocess.Popen(command)
     except KeyboardInterrupt:

@@ -45,9 +45,9 @@ class StatusEvents:
     """The events of one private response queue, which has one reader at a time.
 
     An event counts as dealt with once the next one is asked for; what was not comes again, in order, when the
-    queue is read anew. What a broker has twice is given once. While the queue cannot be reached the reader waits; if a
-    broker refuses it for 5 s, QueueRefused is raised, and the next one may be asked for all the same.
-    Ends with TransportError when closed. One that only watches settles nothing, and may stand beside the reader.
+    queue is read from its beginning. What a broker has twice is given once. While the queue cannot be reached the
+    reader waits; if a broker refuses it for 5 s, QueueRefused is raised, and the next one may be asked for all the
+    same. Ends with TransportError when closed. One that only watches settles nothing, and may stand beside the reader.
     """
 
     def __init__(

@@ -80,13 +80,13 @@ async def _steered(batches: ScopedBatches, id: str, verb: str, form: SentForm) -
         return await batches.stop(id)
     if verb == "pace":
         return await batches.pace(id, _rate(form))
-    raise InvalidArguments(f"verb: expected pause, resume, stop or pace, found {verb[:40]!r}; load the page anew")
+    raise InvalidArguments(f"verb: expected pause, resume, stop or pace, found {verb[:40]!r}; reload the page")
 
 
 def _verb(form: SentForm) -> BatchVerb:
     verb = form.text("verb")
     if verb not in VERBS:
-        raise InvalidArguments(f"verb: expected one of {', '.join(VERBS)}, found {verb[:40]!r}; load the page anew")
+        raise InvalidArguments(f"verb: expected one of {', '.join(VERBS)}, found {verb[:40]!r}; reload the page")
     return BatchVerb(verb)
 
 

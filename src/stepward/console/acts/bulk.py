@@ -82,7 +82,7 @@ async def bulk_act(request: PageRequest, client: RequestClient, console: SharedC
 def _verb(form: SentForm) -> str:
     verb = form.text("verb")
     if verb not in ACTS:
-        raise InvalidArguments(f"verb: expected one of {', '.join(ACTS)}, found {verb[:40]!r}; load the page anew")
+        raise InvalidArguments(f"verb: expected one of {', '.join(ACTS)}, found {verb[:40]!r}; reload the page")
     return verb
 
 

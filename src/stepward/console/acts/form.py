@@ -52,7 +52,7 @@ class SentForm:
         """A field as a positive whole number. Raises InvalidArguments."""
         text = self.text(name)
         if not text.isdecimal() or not 1 <= len(text) <= 18:
-            raise InvalidArguments(f"{name}: expected a number, found {text[:60]!r}; load the page anew")
+            raise InvalidArguments(f"{name}: expected a number, found {text[:60]!r}; reload the page")
         return int(text)
 
     def check_version(self, found: str) -> None:

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const RECONNECT = 5000;
-  // A page spends about a fiftieth of the time on being drawn anew, and follows a busy store within seconds.
+  // A page spends about a fiftieth of the time on being redrawn, and follows a busy store within seconds.
   const SHARE = 50;
   const LONGEST_PAUSE = 5000;
   const pulse = document.getElementById("pulse");

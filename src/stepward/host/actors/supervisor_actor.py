@@ -14,7 +14,7 @@ from stepward.supervisor.supervisor import Supervisor
 
 
 class SupervisorActor:
-    """Runs one Supervisor; after a lost lease it is registered anew under another instance id."""
+    """Runs one Supervisor; after a lost lease it is registered again, under another instance id."""
 
     def __init__(self, parts: Parts, leases: InstanceLeases, pace: SupervisorPace) -> None:
         self._parts = parts
@@ -39,7 +39,7 @@ class SupervisorActor:
             except StoreUnusable:
                 raise
             except Exception as error:
-                # A Supervisor remembers nothing that the store does not hold: the next pass begins anew.
+                # A Supervisor remembers nothing that the store does not hold: the next pass begins from the store.
                 self._parts.observers.emit("supervisor.broke", error=repr(error))
                 await asyncio.sleep(self._parts.settings.lease)
             else:

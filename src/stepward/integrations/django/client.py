@@ -31,7 +31,7 @@ def stepward_app() -> App:
 
 
 def client() -> SyncClient:
-    """The client of this process; opened at the first use, and anew in a forked process."""
+    """The client of this process; opened at the first use, and again in a forked process."""
     return _client().get()
 
 

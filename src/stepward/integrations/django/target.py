@@ -1,7 +1,7 @@
 """The App as a command line's APP: ``stepward run stepward.integrations.django.target:app``.
 
 Importing this module sets Django up, by ``DJANGO_SETTINGS_MODULE``, because each process of ``run --processes`` imports
-it anew.
+it.
 """
 
 from __future__ import annotations

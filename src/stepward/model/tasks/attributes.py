@@ -33,7 +33,7 @@ def encoded(attributes: Mapping[str, AttributeValue] | None) -> bytes:
 
 
 def merged(before: bytes, attributes: Mapping[str, AttributeValue | None]) -> bytes:
-    """Attributes with some of them set anew, and those that are None taken away. Raises Refused."""
+    """Attributes with some of them replaced, and those that are None taken away. Raises Refused."""
     if not isinstance(attributes, Mapping):
         raise Refused(f"attributes: expected values by name, found {shown(attributes)}; give a mapping")
     found = _decoded(before)

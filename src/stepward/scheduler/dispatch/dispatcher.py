@@ -73,7 +73,7 @@ class RequestFates:
         self._timers.sent_all(self._now(), requests)
 
     def of(self, request: Request) -> Fate:
-        """Whether the request may leave, waits for its task to be read anew, or is wanted no more."""
+        """Whether the request may leave, waits for its task to be read again, or is wanted no more."""
         if request.complete_by <= self._now():
             return Fate.LAPSE
         active = self._active_tasks.tasks.get(request.task)
@@ -148,7 +148,7 @@ class Dispatcher:
     def _begin_local(self, active: ActiveTask, step: Step, request: Request) -> None:
         execution = active.execution
         action = execution.pending_action(step.key) if execution is not None else None
-        # An attempt that was under way may have been answered since its task was read anew.
+        # An attempt that was under way may have been answered since its task was read again.
         if action is not None and active.open.get((step.run, step.key)) is step:
             self._local.start(step, request, action)
 

@@ -82,7 +82,7 @@ class LocalSteps:
         performing.add_done_callback(lambda _: self._running.pop(attempt))
 
     def is_running(self, step: Step) -> bool:
-        """Whether that attempt is under way; its reply comes even if the task is read anew meanwhile."""
+        """Whether that attempt is under way; its reply comes even if the task is read again meanwhile."""
         attempt = _attempt(step)
         return attempt in self._running or self._is_answered(attempt)
 

@@ -88,7 +88,7 @@ class ActiveTask:
         """The task row's count as far as this memory has seen it."""
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
-        # The attempts of open steps that Agents were asked for from this memory; kept when the task is read anew.
+        # The attempts of open steps that Agents were asked for from this memory; kept when the task is read again.
         self.sent: dict[StepId, int] = {}
         # Bytes of its history; its open child tasks; how often pieces of former runs may still have to be deleted.
         self.bytes = self.children = self.trims = 0
@@ -134,7 +134,7 @@ class ActiveTask:
             added.bodies.append(status_event(task, kind, sequence, now, **data))
             added.queues.append(queues)
 
-    def begin_anew(self, now: float) -> None:
+    def discard_decisions(self, now: float) -> None:
         """Discard what this turn decided; a submission and its status events stay."""
         before = self.changed()
         born = before.born
@@ -272,7 +272,7 @@ class ActiveTask:
         change = self.change
         return change is not None and bool(change.finishes or change.delivers or _has_outcome(change.inserts))
 
-    def waits_anew(self, waits_for: str | None, until: float | None) -> bool:
+    def begins_wait(self, waits_for: str | None, until: float | None) -> bool:
         """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
         task = self.task
         is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)

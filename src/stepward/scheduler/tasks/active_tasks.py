@@ -29,7 +29,7 @@ SPARE = 64
 
 
 class ActiveTasks:
-    """Every task that is held, those that this turn has touched, and those that are to be read anew."""
+    """Every task that is held, those that this turn has touched, and those that are to be read again."""
 
     def __init__(self, windows: Windows, replay_check: ReplayCheck, settings: Settings) -> None:
         self._windows = windows
@@ -39,7 +39,7 @@ class ActiveTasks:
         self.tasks: dict[str, ActiveTask] = {}
         self.touched: dict[str, ActiveTask] = {}
         self.reloads: dict[str, Mapping[StepId, int]] = {}
-        """The tasks that are to be read anew, and which of their requests are out."""
+        """The tasks that are to be read again, and which of their requests are out."""
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
         self._most = settings.tasks_in_memory

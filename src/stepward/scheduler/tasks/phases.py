@@ -25,7 +25,7 @@ class Phase(StrEnum):
     RELEASED = "released"
     """This turn's change ends or releases it: after the commit it is forgotten."""
     RELOADING = "reloading"
-    """After this turn's commit it is forgotten and read anew, because it goes on in another direction."""
+    """After this turn's commit it is forgotten and read again, because it goes on in another direction."""
 
 
 P = Phase
@@ -35,7 +35,7 @@ BY_RECORD = frozenset({P.CLEANING, P.SETTLING, P.UNDOING})
 """The undo planner decides what comes next, and workflow code is given nothing."""
 
 AT_ANY_TIME = frozenset({P.RELEASED, P.RELOADING})
-"""A fault or a directive may end any task, and a change that missed has it read anew."""
+"""A fault or a directive may end any task, and a change that missed has it read again."""
 PHASE_MOVES: dict[Phase, frozenset[Phase]] = {
     P.LOADING: frozenset({P.ADVANCING, P.SETTLING, P.UNDOING}) | AT_ANY_TIME,
     P.ADVANCING: frozenset({P.CLEANING, P.CONTINUING, P.STOPPED}) | AT_ANY_TIME,

@@ -30,7 +30,7 @@ UNDO_FAILED = "UndoFailed"
 
 
 class Transitions:
-    """Writes the last change of a task in memory, after which it is forgotten or read anew."""
+    """Writes the last change of a task in memory, after which it is forgotten or read again."""
 
     def __init__(self, windows: Windows, settings: Settings) -> None:
         self._windows = windows
@@ -68,7 +68,7 @@ class Transitions:
 
     def broken(self, active: ActiveTask, message: str, now: float) -> None:
         """The code did what no workflow may: nothing of this turn is written but the error itself."""
-        active.begin_anew(now)
+        active.discard_decisions(now)
         self.error(active, rows.error_object(message, stopped_tasks.TYPE), stopped_tasks.KIND, now)
 
     def diverged(self, active: ActiveTask, end: Diverged, now: float) -> None:
@@ -77,7 +77,7 @@ class Transitions:
         It is tried again after a while, and whenever a Scheduler starts that serves it. One alert stands for all tasks
         that stop at this difference.
         """
-        active.begin_anew(now)
+        active.discard_decisions(now)
         task, tries = active.task, stopped_tasks.tries(active.task) + 1
         message = f"{end.message}; other tasks may wait for the same"
         alert = rows.alert(task, stopped_tasks.KIND, message, now)
@@ -106,7 +106,7 @@ class Transitions:
     def internal(self, active: ActiveTask, fault: BaseException, now: float) -> None:
         """Something of this task broke the Scheduler's own code: it is parked, with what is known."""
         error = failure_of(fault)
-        active.begin_anew(now)
+        active.discard_decisions(now)
         message = f"expected to go on with its record, found {named(error)}"
         self.error(active, rows.error_object(message, "Internal"), "internal", now)
 

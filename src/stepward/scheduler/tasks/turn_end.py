@@ -73,7 +73,7 @@ class Closing:
         active.mended = False
         if change is None:
             return
-        # Not before: read anew after a change that missed, an answered step runs, and is not to be asked for again.
+        # Not before: read again after a change that missed, an answered step runs, and is not to be asked for again.
         for finish in change.finishes:
             active.sent.pop((finish.run, finish.key), None)
         if change.status_events is not None:
@@ -97,7 +97,7 @@ class Closing:
 
     def _continue(self, active: ActiveTask, now: float) -> None:
         if active.inbox:
-            # Signals that were not taken are still in the inbox: read anew, they reach the next run.
+            # Signals that were not taken are still in the inbox: read again, they reach the next run.
             active.enter(Phase.RELOADING)
             return
         if active.execution is not None:
@@ -152,7 +152,7 @@ class Closing:
         task = active.task
         waits_for, until = execution.waits_for, active.wakes_at
         self._active_tasks.waiting.enter(active, now)
-        if active.waits_anew(waits_for, until):
+        if active.begins_wait(waits_for, until):
             active.report(StatusEventType.WAITING, now, waits_for=waits_for, until=until)
         is_other = (task.waits_for, task.wake_at) != (waits_for, until)
         if is_other or active.mended or task.state is not TaskState.WAITING:

@@ -58,8 +58,8 @@ class MessageStore(Protocol):
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """Messages of a queue, in order, after the token ``after``, without taking them.
 
-        ``after`` 0 begins anew; otherwise it is the last token that the reader was given. Readers of one queue within a
-        process each give their own name. ``settle`` deletes.
+        ``after`` 0 starts at the beginning; otherwise it is the last token that the reader was given. Readers of one
+        queue within a process each give their own name. ``settle`` deletes.
         """
         ...
 

@@ -89,7 +89,7 @@ def _present(record: type[Struct], fields: Mapping[str, Raw]) -> Iterator[str]:
             raise ValueError(f"no field {name}")
 
 
-# msgspec evaluates the annotations anew each time that it is asked: nine tenths of a replay from a file.
+# msgspec evaluates the annotations each time that it is asked: nine tenths of a replay from a file.
 @cache
 def _names(record: type[Struct]) -> list[tuple[str, bool]]:
     """The fields of a record, and whether each is required."""

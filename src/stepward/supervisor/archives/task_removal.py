@@ -1,4 +1,4 @@
-"""Erasure of tasks from an archive: its files are written anew without them, one after the other.
+"""Erasure of tasks from an archive: its files are rewritten without them, one after the other.
 
 A file is replaced whole, under its own name, once the new one is on the disk: a process that dies at any point leaves
 each file as it was or as it is to be. Acts of the audit keep their hashes, and have a mark in place of their details.
@@ -50,7 +50,7 @@ def _has_details(audit: Audit) -> bool:
 
 
 def erase_tasks(folder: Path, uids: Sequence[str], failpoint: Callable[[str], None]) -> int:
-    """Writes every file anew that has something of these tasks; the number of files. Raises ArchiveUnavailable."""
+    """Rewrites every file that has something of these tasks; the number of files. Raises ArchiveUnavailable."""
     wanted = re.compile(b"|".join(re.escape(msgspec.json.encode(uid)) for uid in uids))
     changed = 0
     try:
@@ -62,7 +62,7 @@ def erase_tasks(folder: Path, uids: Sequence[str], failpoint: Callable[[str], No
                 shutil.rmtree(objects)
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         raise ArchiveUnavailable(
-            f"archive {folder}: expected files that can be written anew without deleted tasks, found: {error}; "
+            f"archive {folder}: expected files that can be rewritten without deleted tasks, found: {error}; "
             "make them readable and allow writing: the tasks stay noted meanwhile"
         ) from error
     return changed

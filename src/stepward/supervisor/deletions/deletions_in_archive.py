@@ -1,6 +1,6 @@
 """Deletions on demand, carried on into the archive by the Supervisor that leads.
 
-The audit records the erasure of archived details first, then the files are written anew, then the note of the task
+The audit records the erasure of archived details first, then the files are rewritten, then the note of the task
 goes: at any point the chain of the audit verifies, and what is left is done by the next look.
 """
 

@@ -117,7 +117,7 @@ class SpanExport:
 
 
 class Collector:
-    """One connection to a collector, made anew after a failure; redirects are not followed."""
+    """One connection to a collector, made again after a failure; redirects are not followed."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         parts = urlsplit(url)

@@ -82,7 +82,7 @@ class SpanWriter:
         return len(self._spans)
 
     def take(self) -> bytes:
-        """The batch as the body of an export; it begins anew."""
+        """The batch as the body of an export; an empty batch follows."""
         spans, self._spans = self._spans, []
         scope: bytes = self._scope + b"".join([SPANS_OF_SCOPE + length(span) + span for span in spans])
         found: bytes = self._resource + SCOPES_OF_RESOURCE + length(scope) + scope

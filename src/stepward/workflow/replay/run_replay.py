@@ -104,7 +104,7 @@ class RunReplay:
         return None
 
     def finish(self) -> list[StepCall]:
-        """End the replay, which agrees with the record; what was asked for anew meanwhile."""
+        """End the replay, which agrees with the record; what was asked for beyond it."""
         self.recordings = None
         held, self._held = self._held, []
         return held

@@ -1,4 +1,4 @@
-// Shows the panel anew each second, and turns switches without leaving the page.
+// Redraws the panel each second, and turns switches without leaving the page.
 // Without this file the forms work all the same, and the page is reloaded by hand.
 "use strict";
 

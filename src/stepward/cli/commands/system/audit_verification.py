@@ -79,7 +79,7 @@ def _refuse_broken(what: str, chain: Verification) -> None:
         end = "no act at all" if chain.head is None else f"the newest act {chain.head.number}"
         raise StepwardError(
             f"{what}: expected the acts that were noted elsewhere, found those of number {shown} missing "
-            f"or with another hash, and {end}: acts were removed from the end, or the chain was written anew: compare "
+            f"or with another hash, and {end}: acts were removed from the end, or the chain was rewritten: compare "
             "with a backup"
         )
 

@@ -1,4 +1,4 @@
-"""Takes tasks into memory where their records end: claimed, or read anew."""
+"""Takes tasks into memory where their records end: claimed, or read again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from stepward.scheduler.tasks.undo import TaskUndo
 
 LOCAL_TRANSPORT = "local"
 READ_SECONDS = 1.0
-"""Within which a task that is read anew is back in memory."""
+"""Within which a task that is read again is back in memory."""
 LEASES_TO_TAKE_OVER = 2
 """Within so many leases a dead owner's tasks are mostly claimed by others."""
 
@@ -156,6 +156,6 @@ class TaskLoader:
         if step.kind in BESIDE:
             return not self._local.is_running(step)
         if active.has_sent(step):
-            # The loss may have come while the task was read anew.
+            # The loss may have come while the task was read again.
             return self._lost.was_lost(step, READ_SECONDS)
         return not step.watched or is_lost or self._lost.was_lost(step, self._takeover)

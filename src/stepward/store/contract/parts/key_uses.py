@@ -19,7 +19,7 @@ class SealedPage(Struct, frozen=True):
     uses: Mapping[str, int]
     """By the id of a key, the number of payloads that it encrypts."""
     resealed: int
-    """The number of rows that were encrypted anew."""
+    """The number of rows that were re-encrypted."""
     after: RowPlace | None
     """Where the next page begins; None at the end."""
 

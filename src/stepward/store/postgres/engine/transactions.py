@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 TRIES = 5
-"""How often work is done anew that other transactions kept from its end."""
+"""How often work is repeated that other transactions kept from its end."""
 PAUSE_SECONDS = (0.001, 0.02)
 LEAST_SECONDS = 0.2
 SHARE_OF_LEASE = 0.4
@@ -139,7 +139,7 @@ class Transactions:
             except BROKEN as error:
                 raise translated(error, self._place) from error
         raise StoreUnavailable(
-            f"store {self._place}: expected an end without conflict, found {detail(last)}; begin anew"
+            f"store {self._place}: expected an end without conflict, found {detail(last)}; begin again"
         ) from last
 
     @asynccontextmanager

@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 BY_CALLER = {
     "25P01": "expected an open transaction, found the connection in autocommit; begin one around it",
-    "25P02": "expected an open transaction, found that an earlier statement failed in it; roll it back, and begin anew",
+    "25P02": "expected an open transaction, found that an earlier statement failed in it; roll it back, begin again",
     "25006": "expected a transaction that may write, found one that only reads; use the primary, and one that writes",
 }
 """What the caller's own transaction is not."""
 AGAIN = {
-    "40001": "expected rows as the transaction first saw them, found them changed since; begin it anew",
-    "40P01": "expected to get its locks, found another transaction waiting for this one; begin it anew",
+    "40001": "expected rows as the transaction first saw them, found them changed since; begin it again",
+    "40P01": "expected to get its locks, found another transaction waiting for this one; begin it again",
 }
 GONE = frozenset({"42P01", "3F000"})
 """There is no such table, or schema."""

@@ -42,7 +42,7 @@ class GapLook(NamedTuple):
 
 
 class GapReader:
-    """Where readers stand; one that reads from elsewhere than it stood begins anew."""
+    """Where readers stand; one that reads from elsewhere than it stood starts at the beginning."""
 
     def __init__(self) -> None:
         self._next: OrderedDict[str, GapLook] = OrderedDict()

@@ -115,7 +115,7 @@ class Verification:
         return self.breaks
 
     def missing(self) -> list[AuditHead]:
-        """The heads that are neither among the acts nor among those archived: they were removed, or written anew."""
+        """The heads that are neither among the acts nor among those archived: they were removed, or rewritten."""
         archived = self.archived or AuditHead(0, FIRST_HASH)
         lost = [head for head in self._wanted if head.number > archived.number or _differs(head, archived)]
         return sorted(lost, key=lambda head: head.number)

@@ -93,7 +93,7 @@ def check_resubmit(task: Task, directive: Directive, step: Step | None) -> None:
 
 
 def _check_repeatable(task: Task, directive: Directive, step: Step) -> None:
-    """What a later generation stands for is only undone; and once undo has begun, nothing goes forward anew."""
+    """What a later generation stands for is only undone; and once undo has begun, nothing goes forward."""
     whose = f"resubmit of step {step.key} of task {task.id}"
     if step.set_aside_at is not None:
         raise IllegalTransition(

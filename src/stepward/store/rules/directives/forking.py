@@ -141,7 +141,7 @@ def _check_held(origin: Task, step: Step, first: Step) -> None:
 
 
 def _open(origin: Task, step: Step, first: Step, row: Step) -> Step:
-    """A step that was under way then, or was given up by then: the code gives it up again, or waits for it anew."""
+    """A step that was under way then, or was given up by then: the code gives it up again, or waits for it again."""
     if step.kind is StepKind.CHILD:
         raise IllegalTransition(
             f"fork of task {origin.id} from {first.key}: expected the child tasks before it to have ended, found "

@@ -32,7 +32,7 @@ SIGNAL_KEY = "signal:"
 
 
 class Repair(Struct):
-    """What a repair writes: rows in the place of others, children begun anew or resubmitted, and inbox rows."""
+    """What a repair writes: rows in the place of others, children started again or resubmitted, and inbox rows."""
 
     step: str | None = None
     rows: dict[tuple[int, str], list[Step]] = field(default_factory=dict)
@@ -109,14 +109,14 @@ class RepairWork:
                 if s is not step and s not in later:
                     self._take_back(s, step.ordinal)
 
-    def repeat(self, step: Step, *, anew: bool = False) -> None:
+    def repeat(self, step: Step, *, new_generation: bool = False) -> None:
         """Have a failed step repeated; after a known failure, or with another input, as a new generation."""
         if step.kind is StepKind.CHILD:
             self._repeat_child(step)
             return
         input = self._directive.input
         again = self._once_more(step)
-        if anew or not step.in_doubt or input is not None:
+        if new_generation or not step.in_doubt or input is not None:
             again = replace(again, generation=self._next_generation(step), started_at=None, in_doubt=False)
         self.write(step, again if input is None else replace(again, input=input))
 
@@ -193,7 +193,7 @@ class RepairWork:
         )
 
     def _repeat_child(self, step: Step) -> None:
-        """The step waits for its child again: in error it is resubmitted, undone it is begun anew.
+        """The step waits for its child again: in error it is resubmitted, undone it is started again.
 
         Once the task's undo has begun, its steps stand, and a child goes on with nothing but an undo of its own.
         """
@@ -219,7 +219,7 @@ class RepairWork:
             waiting = replace(waiting, generation=self._next_generation(step))
             former = replace(self._copy_aside(step), state=StepState.UNDONE, in_doubt=False)
             self.write(step, former, waiting)
-            self.repair.begun.append(_anew(self._task, child, waiting, self._now))
+            self.repair.begun.append(_another_child(self._task, child, waiting, self._now))
             return
         self.write(step, waiting)
         if child.state is TaskState.ERROR:
@@ -254,7 +254,7 @@ def _undo_of(step: Step) -> Step:
     return replace(undo_step(step), input=NO_INPUT)
 
 
-def _anew(parent: Task, child: Task, step: Step, now: float) -> Task:
+def _another_child(parent: Task, child: Task, step: Step, now: float) -> Task:
     """A child like the one that was undone, at its beginning."""
     return Task(
         uid=key_of(step),

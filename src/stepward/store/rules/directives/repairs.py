@@ -43,7 +43,7 @@ def resubmission(
     if step is not None and step.state is StepState.FAILED:
         settled = work.settle_doubt(step)
         work.rewind(step)
-        work.repeat(step, anew=settled)
+        work.repeat(step, new_generation=settled)
     elif step is not None and checks.is_taken_signal(step):
         work.rewind(step)
         work.drop(step)

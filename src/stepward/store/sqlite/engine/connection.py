@@ -48,7 +48,7 @@ class Connection:
 
     def tune(self, synchronous: str) -> None:
         """Set what each connection has to set for itself."""
-        # Plans that do not look at values: else what asks partial indexes is compiled anew for each value.
+        # Plans that do not look at values: else what asks partial indexes is compiled for each value.
         self.raw.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.raw.pragma("synchronous", synchronous)
         self.raw.pragma("foreign_keys", False)

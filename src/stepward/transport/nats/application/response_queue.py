@@ -55,7 +55,7 @@ class NatsReading:
         patience = Patience(self._queue)
         async with self._reading:
             if after == 0:
-                await self._begin_anew()
+                await self._begin_again()
             if self._watches:
                 self._ledger.pass_over(after)
             while not (found := self._ledger.follows(after, limit)):
@@ -84,7 +84,7 @@ class NatsReading:
     async def close(self) -> None:
         await self._puller.close()
 
-    async def _begin_anew(self) -> None:
+    async def _begin_again(self) -> None:
         self._consumer = None
         self._ledger.clear()
         self._seen = 0

@@ -14,7 +14,7 @@ WAIT_SECONDS = 5.0
 
 
 class Pool:
-    """At most ``size`` connections; one that broke is made anew."""
+    """At most ``size`` connections; one that broke is replaced."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int, place: str) -> None:
         self._connect = connect
