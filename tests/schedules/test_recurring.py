@@ -16,6 +16,7 @@ from stepward.cli.main import cli
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import DeclarationError, InvalidArguments, ScheduleNotFound
+from stepward.store.contract import Firing
 from tests.store.conformance.world import HandClock
 
 HOURLY = "0 * * * *"
@@ -112,9 +113,9 @@ async def test_a_supervisor_that_read_before_another_fired_changes_nothing(make:
         assert term is not None
         (read,) = await session_of(client).store.supervisor.due_schedules(10)
         supervisor = session_of(client).store.supervisor
-        assert await supervisor.fire(term, read, [], read.next_at and read.next_at + 3600) == 0
-        assert await supervisor.fire(term, read, [], read.next_at and read.next_at + 7200) is None
-        assert await supervisor.fire(term - 1, read, [], None) is None
+        assert await supervisor.fire(term, [Firing(read, [], read.next_at and read.next_at + 3600)]) == [0]
+        assert await supervisor.fire(term, [Firing(read, [], read.next_at and read.next_at + 7200)]) == [None]
+        assert await supervisor.fire(term - 1, [Firing(read, [], None)]) == [None]
         (schedule,) = await client.schedules()
     assert schedule.next_at == (read.next_at or 0) + 3600
 

@@ -236,3 +236,23 @@ def test_schedules_of_one_expression_that_are_due_together_search_its_times_once
     monkeypatch.setattr(timetable, "CronSim", counted)
     assert [due_times(schedule, first + 1) for _ in range(100)] == [([first], first + 3600)] * 100
     assert len(searches) == 1
+
+
+@pytest.mark.parametrize("cron", ["* * * * *", "0-59 0-23 * * *"])
+@pytest.mark.parametrize(("late", "most"), [(1, 1), (90, 4), (3 * 3600, 4)])
+def test_a_firing_computes_few_times_of_its_expression(
+    monkeypatch: pytest.MonkeyPatch, cron: str, late: float, most: int
+) -> None:
+    first = at("2026-06-01T12:00:00Z")
+    steps, proceed = [0], CronSim.__next__
+
+    def counted(search: CronSim) -> datetime:
+        steps[0] += 1
+        return proceed(search)
+
+    read.cache_clear()
+    monkeypatch.setattr(CronSim, "__next__", counted)
+    due, next_at = due_times(replace(HOURLY, cron=cron, timezone=BERLIN, next_at=first), first + late)
+    expected = first + late // 60 * 60
+    assert (due, next_at) == ([expected], expected + 60)
+    assert steps[0] <= most

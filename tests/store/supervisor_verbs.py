@@ -10,6 +10,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import StepState
 from stepward.store.contract import (
     Decision,
+    Firing,
     Post,
     Store,
     TaskExpiry,
@@ -152,7 +153,7 @@ async def fire(stream: Stream) -> Act | None:
         return None
     tasks = [drawn_task(stream, workflow=due.workflow, version=due.version)]
     next_at = stream.now() + 20
-    return lambda store, number: store.supervisor.fire(stream.term, due, fresh(tasks), next_at)
+    return lambda store, number: store.supervisor.fire(stream.term, [Firing(due, fresh(tasks), next_at)])
 
 
 async def start_scheduled(stream: Stream) -> Act | None:

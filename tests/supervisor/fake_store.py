@@ -21,6 +21,7 @@ from stepward.store.contract import (
     ErasedTask,
     ExpiredStep,
     ExpiredTask,
+    Firing,
     OldRecords,
     Outlived,
     OutlivedPage,
@@ -167,8 +168,11 @@ class FakeStore(FakeWebhooks):
         self._call("due_schedules")
         return self._due_schedules()[:limit]
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
+    async def fire(self, term: int, firings: Sequence[Firing]) -> list[int | None]:
         self._call("fire")
+        return [self._fire(term, *msgspec.structs.astuple(firing)) for firing in firings]
+
+    def _fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
         if term != self.valid_term or self.recurring[schedule.name].next_at != schedule.next_at:
             return None
         self.recurring[schedule.name] = msgspec.structs.replace(schedule, next_at=next_at)

@@ -17,7 +17,7 @@ from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
 from stepward.supervisor import Supervisor
 from stepward.supervisor.alert_delivery import AT_ONCE
-from stepward.supervisor.due_schedules import MOST
+from stepward.supervisor.due_schedules import IN_ONE_COMMIT, MOST
 from stepward.supervisor.supervisor import BATCH, BATCHES
 from tests.supervisor.conftest import Bench, FakeSink, beside, supervisor_on
 from tests.supervisor.fake_store import FakeStore, instance, step, task
@@ -286,3 +286,4 @@ async def test_a_pass_fires_more_schedules_than_one_read_gives(bench: Bench) -> 
         )
     assert await bench.supervisor().turn() == 1.0
     assert len(bench.store.fired) == 2 * MOST + 1
+    assert bench.store.calls.count("fire") <= 2 * (2 * MOST + 1) / IN_ONE_COMMIT + 3

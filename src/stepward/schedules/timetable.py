@@ -72,8 +72,8 @@ class Timetable:
         # Backwards from the second after, because the start itself is never yielded. Near a clock change the library
         # finds other times backwards than forwards: the times that are fired are those found forwards.
         near = next(self._times(math.floor(instant) + 1, backwards=True), None)
-        if near is None:
-            return None
+        if near is None or self._is_steady(near, instant):
+            return near
         found = list(itertools.takewhile(lambda each: each <= instant, self._chain(near - CHANGE_SECONDS)))
         return found[-1] if found else near
 
@@ -85,11 +85,12 @@ class Timetable:
     def _chain(self, instant: float) -> Iterator[float]:
         """The nominal times after ``instant``, in order, the same from every starting point.
 
-        Within an hour that occurs twice the library begins with the times of its first occurrence, so the search begins
-        before it.
+        Within an hour that occurs twice the library begins with the times of its first occurrence, so near a change of
+        the clock the search begins before it.
         """
         last = instant
-        for each in self._shown(instant) if self._by_interval else self._times(instant - CHANGE_SECONDS):
+        begin = instant if self._is_steady(instant, instant) else instant - CHANGE_SECONDS
+        for each in self._shown(instant) if self._by_interval else self._times(begin):
             if each > last:
                 last = each
                 yield each
@@ -122,6 +123,11 @@ class Timetable:
                 return int(low) + change
             low = high
         return None
+
+    def _is_steady(self, first: float, last: float) -> bool:
+        """Whether the clock changes nowhere near these instants."""
+        begin, end = first - CHANGE_SECONDS, last + CHANGE_SECONDS
+        return end - begin < DAY_SECONDS and self._offset(begin) == self._offset(end)
 
     def _offset(self, instant: float) -> timedelta:
         return datetime.fromtimestamp(instant, self._zone).utcoffset() or timedelta()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from stepward.errors import DeclarationError
@@ -10,10 +10,12 @@ from stepward.events import Observers
 from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
 from stepward.schedules.nominal_times import delay_of, due_times, tasks_of
-from stepward.store.contract import SupervisorStore
+from stepward.store.contract import Firing, SupervisorStore
 
 MOST = 1000
 """Recurring tasks of one pass."""
+IN_ONE_COMMIT = 64
+"""Schedules and tasks together after which a commit takes no more."""
 WAITS = (Overlap.BUFFER, Overlap.BUFFER_ONE)
 """The policies under which a task starts late because the one before it was at work."""
 
@@ -42,21 +44,36 @@ class DueSchedules:
 
     async def fire(self, term: int) -> int:
         """Submit what is due; how many tasks."""
-        fired = 0
+        fired = size = 0
+        batch: list[Firing] = []
         for schedule in await self._store.due_schedules(MOST):
-            now = self._store.now()
-            self._note_late(schedule, now)
-            try:
-                times, next_at = due_times(schedule, now)
-            except DeclarationError as error:
-                # Written by a newer program; the others continue.
-                self._observers.emit("schedule.unreadable", schedule=schedule.name, error=str(error))
+            firing = self._firing(schedule, self._store.now())
+            if firing is None:
                 continue
-            tasks = tasks_of(schedule, times, now, self._new_uid)
-            started = await self._store.fire(term, schedule, tasks, next_at)
+            batch.append(firing)
+            size += 1 + len(firing.tasks)
+            if size >= IN_ONE_COMMIT:
+                fired += await self._fire(term, batch)
+                batch, size = [], 0
+        return fired + (await self._fire(term, batch) if batch else 0)
+
+    def _firing(self, schedule: Schedule, now: float) -> Firing | None:
+        self._note_late(schedule, now)
+        try:
+            times, next_at = due_times(schedule, now)
+        except DeclarationError as error:
+            # Written by a newer program; the others continue.
+            self._observers.emit("schedule.unreadable", schedule=schedule.name, error=str(error))
+            return None
+        return Firing(schedule, tasks_of(schedule, times, now, self._new_uid), next_at)
+
+    async def _fire(self, term: int, batch: Sequence[Firing]) -> int:
+        """Submit the tasks of a batch in one commit; how many."""
+        fired = 0
+        for firing, started in zip(batch, await self._store.fire(term, batch), strict=True):
             if started is not None:
                 fired += started
-                self._observers.emit("schedule.fired", schedule=schedule.name, tasks=started)
+                self._observers.emit("schedule.fired", schedule=firing.schedule.name, tasks=started)
         return fired
 
     def late(self) -> list[LateStart]:

@@ -7,7 +7,7 @@ import pytest
 from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
-from stepward.store.contract import Store
+from stepward.store.contract import Firing, Store
 from tests.store.conformance.world import World
 
 
@@ -45,7 +45,8 @@ async def fired(world: World, store: Store, term: int, id: str) -> int | None:
     due = await store.supervisor.due_schedules(10)
     if not due:
         return -1
-    return await store.supervisor.fire(term, due[0], [world.task(id)], due[0].next_at)
+    (started,) = await store.supervisor.fire(term, [Firing(due[0], [world.task(id)], due[0].next_at)])
+    return started
 
 
 async def state(store: Store, id: str) -> str | None:
@@ -110,3 +111,37 @@ async def test_tasks_started_by_hand_are_started_once_and_count_as_the_last(worl
         ("trigger", b'{"schedule":"report","tasks":1}'),
         ("backfill", b'{"schedule":"report","tasks":1}'),
     ]
+
+
+async def test_one_commit_fires_what_still_holds_of_a_batch(world: World, store: Store) -> None:
+    for name, overlap in (("a", "allow"), ("b", "skip"), ("c", "cancel"), ("d", "allow"), ("e", "skip")):
+        assert await store.operators.create_schedule(hourly(world, overlap, name), "ada")
+    term = await store.supervisor.lead("supervisor-1", 60)
+    assert term is not None
+    assert await fire_all(world, store, term, "1") == dict.fromkeys("abcde", 1)
+    read = await store.supervisor.due_schedules(10)
+    assert await store.operators.pause_schedule("d", "ada")
+    assert await store.operators.remove_schedule("e", "ada")
+    firings = [Firing(each, [world.task(f"{each.name}2")], (each.next_at or 0) + 3600) for each in reversed(read)]
+    started = await store.supervisor.fire(term, firings)
+    assert {each.schedule.name: n for each, n in zip(firings, started, strict=True)} == {
+        "a": 1,
+        "b": 0,
+        "c": 1,
+        "d": None,
+        "e": None,
+    }
+    assert [await state(store, f"{name}1") for name in "abc"] == ["pending", "pending", "cancelled"]
+    assert [await state(store, f"{name}2") for name in "abcde"] == ["pending", None, "pending", None, None]
+    assert await store.supervisor.fire(term, firings) == [None] * 5
+    assert await store.supervisor.fire(term - 1, firings) == [None] * 5
+    last = [await store.operators.schedule(name) for name in "abc"]
+    assert [each and each.last_task for each in last] == ["a2", "b1", "c2"]
+
+
+async def fire_all(world: World, store: Store, term: int, suffix: str) -> dict[str, int | None]:
+    """Fires all that is due in one batch; how many tasks of each schedule."""
+    due = await store.supervisor.due_schedules(10)
+    firings = [Firing(each, [world.task(f"{each.name}{suffix}")], each.next_at) for each in due]
+    started = await store.supervisor.fire(term, firings)
+    return {each.name: number for each, number in zip(due, started, strict=True)}

@@ -54,6 +54,7 @@ from stepward.store.contract.supervisor import (
     Due,
     ExpiredStep,
     ExpiredTask,
+    Firing,
     SupervisorStore,
     TaskExpiry,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "ExpiredTask",
     "ExternalTransaction",
     "Finish",
+    "Firing",
     "FlowCount",
     "Fork",
     "FoundTasks",

@@ -43,6 +43,14 @@ class Due(Struct, frozen=True, kw_only=True):
     """Slots of dead instances whose calls are over."""
 
 
+class Firing(Struct, frozen=True):
+    """A schedule as it was read, the tasks of its nominal times that are due, and the next nominal time."""
+
+    schedule: Schedule
+    tasks: Sequence[Task]
+    next_at: float | None
+
+
 class ExpiredStep(Struct, frozen=True, kw_only=True):
     """A watched running step past its complete-by, with what the judge needs."""
 
@@ -187,10 +195,10 @@ class SupervisorStore(
         """Schedules whose next nominal time has come, the longest due first."""
         ...
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
-        """Inserts the tasks (an id that exists is left alone) and moves on to ``next_at``, by compare-and-set on the
-        nominal time that was read; returns how many, fewer where its tasks may not overlap, and None if another process
-        fired, paused or changed the schedule."""
+    async def fire(self, term: int, firings: Sequence[Firing]) -> list[int | None]:
+        """Inserts the tasks (an id that exists is left alone) and moves each schedule on to ``next_at``, by
+        compare-and-set on the nominal time that was read, in one transaction; returns for each how many, fewer where
+        its tasks may not overlap, and None if another process fired, paused or changed the schedule."""
         ...
 
     async def unserved(self, term: int, after: float) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import astuple
 
@@ -12,7 +13,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows
-from stepward.store.contract import Directive
+from stepward.store.contract import Directive, Firing
 from stepward.store.rules.audit.audits import schedule_audit
 from stepward.store.rules.supervision import ACTOR
 from stepward.store.verbs import alerts_and_audit
@@ -38,21 +39,32 @@ async def due(connection: VerbConnection, now: float, limit: int) -> list[Schedu
     return [rows.schedule(row) for row in await connection.rows("schedules.due", now, limit)]
 
 
-async def fire(
-    connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], next_at: float | None, now: float
-) -> int | None:
-    """Moves on from the nominal time that was read, and inserts the tasks; returns how many, None if another process
-    has moved on."""
-    row = await connection.row("schedules.last_task", schedule.name) if tasks else None
-    if row is not None and schedule.overlap != Overlap.CANCEL:
-        tasks = ()
+async def fire(connection: VerbConnection, firings: Sequence[Firing], now: float) -> list[int | None]:
+    """Moves each schedule on from the nominal time that was read, and inserts its tasks; returns how many of each, None
+    if another process has moved on. Rows are locked in the order of names, then of tasks."""
+    names = sorted(firing.schedule.name for firing in firings if firing.tasks)
+    at_work: dict[str, str] = dict(await connection.rows("schedules.last_tasks", names)) if names else {}
+    to_start = {firing.schedule.name: _to_start(firing, at_work) for firing in firings}
+    ordered = sorted(firings, key=lambda firing: firing.schedule.name)
+    moves = [_move(firing, to_start[firing.schedule.name]) for firing in ordered]
+    moved = {moves[place][0] for place in await connection.applied("schedules.move_on", moves)}
+    for name, task in at_work.items():
+        if name in moved and to_start[name]:
+            await _cancel(connection, task, now)
+    begun = [(each.schedule, to_start[each.schedule.name]) for each in ordered if each.schedule.name in moved]
+    await new_tasks.begin_all(connection, [((each.workflow, each.version), tasks) for each, tasks in begun if tasks])
+    return [len(to_start[each.schedule.name]) if each.schedule.name in moved else None for each in firings]
+
+
+def _to_start(firing: Firing, at_work: Mapping[str, str]) -> Sequence[Task]:
+    is_skipped = firing.schedule.name in at_work and firing.schedule.overlap != Overlap.CANCEL
+    return () if is_skipped else firing.tasks
+
+
+def _move(firing: Firing, tasks: Sequence[Task]) -> tuple[Any, ...]:
+    schedule = firing.schedule
     fired_at, last = (schedule.next_at, tasks[-1].id) if tasks else (None, None)
-    if not await connection.change("schedules.move_on", schedule.name, schedule.next_at, next_at, fired_at, last):
-        return None
-    if row is not None and tasks:
-        await _cancel(connection, row[0], now)
-    await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
-    return len(tasks)
+    return schedule.name, schedule.next_at, firing.next_at, fired_at, last
 
 
 async def _cancel(connection: VerbConnection, id: str, now: float) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, TypeVar
 
 from stepward.model.alerts.alert_routing import ReportedSink
-from stepward.model.records import Alert, Instance, Task
+from stepward.model.records import Alert, Instance
 from stepward.model.schedule import Schedule
 from stepward.store import rows
 from stepward.store.contract import (
@@ -20,6 +20,7 @@ from stepward.store.contract import (
     ErasedTask,
     ExpiredStep,
     ExpiredTask,
+    Firing,
     OldRecords,
     Outlived,
     Purged,
@@ -122,8 +123,9 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
     async def due_schedules(self, limit: int) -> list[Schedule]:
         return await self._transactions.read(schedules.due, self._clock.now(), limit)
 
-    async def fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:
-        fired = await self._judged(term, None, schedules.fire, schedule, tasks, next_at, self._clock.now())
+    async def fire(self, term: int, firings: Sequence[Firing]) -> list[int | None]:
+        none: list[int | None] = [None] * len(firings)
+        fired = await self._judged(term, none, schedules.fire, firings, self._clock.now())
         self._ring()
         return fired
 

@@ -7,20 +7,35 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import astuple
 
-from stepward.model.pipeline_plan import NO_PLANS, Plans, from_json, planned_steps
+from stepward.model.pipeline_plan import NO_PLANS, Plan, Plans, from_json, planned_steps
 from stepward.model.records import Step, Task
 from stepward.payload.references import same_payload
 from stepward.store.contract import Submitted
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.tasks import status_events
 
+WorkflowVersion = tuple[str, str]
+"""Name and version of a workflow."""
+
 
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> list[Submitted]:
     """Submits tasks of one workflow with its plan; returns the result for each."""
-    plans, events_to = await _declared(connection, workflow, version)
-    for task in tasks:
-        task.events_to = events_to
-    return await submit(connection, tasks, plans)
+    return await begin_all(connection, [((workflow, version), tasks)])
+
+
+async def begin_all(
+    connection: VerbConnection, groups: Sequence[tuple[WorkflowVersion, Sequence[Task]]]
+) -> list[Submitted]:
+    """Submits tasks of several workflows with their plans; returns the result for each, in order."""
+    plans: dict[WorkflowVersion, Plan] = {}
+    events_to: dict[WorkflowVersion, str | None] = {}
+    for workflow in dict.fromkeys(workflow for workflow, _ in groups):
+        declared, events_to[workflow] = await _declared(connection, *workflow)
+        plans |= declared
+    for workflow, tasks in groups:
+        for task in tasks:
+            task.events_to = events_to[workflow]
+    return await submit(connection, [task for _, tasks in groups for task in tasks], plans)
 
 
 async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Step]) -> Submitted:

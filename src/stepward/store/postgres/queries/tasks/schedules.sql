@@ -35,9 +35,14 @@ where paused_at is null and next_at is not null and next_at <= $1
 order by next_at limit $2
 
 -- name: move_on
--- Replaces the nominal time that was read with the next one.
-update {schema}.schedule set next_at = $3, fired_at = coalesce($4, fired_at), last_task = coalesce($5, last_task)
-where name = $1 and next_at = $2 and paused_at is null
+-- Replaces the nominal times that were read with the next ones, in the order given, and returns the places of those that
+-- applied.
+update {schema}.schedule as s
+set next_at = v.next_at, fired_at = coalesce(v.fired_at, s.fired_at), last_task = coalesce(v.last_task, s.last_task)
+from unnest($1::text[], $2::float8[], $3::float8[], $4::float8[], $5::text[]) with ordinality
+    as v (name, read_at, next_at, fired_at, last_task, place)
+where s.name = v.name and s.next_at = v.read_at and s.paused_at is null
+returning v.place
 
 -- name: pause_schedule
 -- Pauses a schedule.
@@ -55,10 +60,12 @@ delete from {schema}.schedule where name = $1
 -- Returns the schedule of that name.
 select {schedule} from {schema}.schedule where name = $1
 
--- name: last_task
--- Returns the id of the task that was fired last, if it is at work, for a schedule whose tasks may not overlap.
-select t.id from {schema}.schedule as s join {schema}.task as t on t.id = s.last_task
-where s.name = $1 and s.overlap <> 'allow' and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+-- name: last_tasks
+-- Returns the names of schedules whose tasks may not overlap and whose task that was fired last is at work, with its id.
+select s.name, t.id from {schema}.schedule as s join {schema}.task as t on t.id = s.last_task
+where s.name = any($1::text[]) and s.overlap <> 'allow'
+    and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+order by t.uid
 
 -- name: note_task
 -- Records a task that was started by hand as the last one.

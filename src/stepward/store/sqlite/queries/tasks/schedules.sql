@@ -51,10 +51,12 @@ delete from stepward_schedule where name = ?1
 -- Returns the schedule of that name.
 select {schedule} from stepward_schedule where name = ?1
 
--- name: last_task
--- Returns the id of the task that was fired last, if it is at work, for a schedule whose tasks may not overlap.
-select t.id from stepward_schedule as s join stepward_task as t on t.id = s.last_task
-where s.name = ?1 and s.overlap <> 'allow' and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+-- name: last_tasks
+-- Returns the names of schedules whose tasks may not overlap and whose task that was fired last is at work, with its id.
+select s.name, t.id from stepward_schedule as s cross join stepward_task as t on t.id = s.last_task
+where s.name in (select value from json_each(?1)) and s.overlap <> 'allow'
+    and t.state in ('pending', 'processing', 'waiting', 'suspended', 'undoing')
+order by t.uid
 
 -- name: note_task
 -- Records a task that was started by hand as the last one.
