@@ -9,7 +9,7 @@ import pytest
 
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 from stepward.store.postgres.engine import shared_writes
-from stepward.store.postgres.engine.shared_writes import ActSize, SharedWrites
+from stepward.store.postgres.engine.shared_writes import ActSize, Apart, Outcome, SharedWrites, in_rounds
 
 CALLERS = 100
 BYTES = 7
@@ -24,15 +24,22 @@ class Writes:
         self.written: list[int] = []
         self.called = asyncio.Event()
         self.failing: Callable[[Sequence[int]], Exception | None] = lambda acts: None
+        self.outcomes: dict[int, Outcome[int]] = {}
+        """Of acts within a group; else the double."""
         self.shared = SharedWrites(self._alone, self._together, lambda act: ActSize(1, BYTES))
 
     async def write(self, *acts: int) -> list[int | BaseException]:
         return await asyncio.gather(*map(self.shared.write, acts), return_exceptions=True)
 
     async def _alone(self, act: int) -> int:
-        return (await self._together([act]))[0]
+        await self._commit([act])
+        return 2 * act
 
-    async def _together(self, acts: Sequence[int]) -> list[int]:
+    async def _together(self, acts: Sequence[int]) -> list[Outcome[int]]:
+        await self._commit([act for act in acts if act not in self.outcomes])
+        return [self.outcomes.get(act, 2 * act) for act in acts]
+
+    async def _commit(self, acts: Sequence[int]) -> None:
         self.groups.append(len(acts))
         self.called.set()
         await asyncio.sleep(0)
@@ -40,7 +47,6 @@ class Writes:
         if error is not None:
             raise error
         self.written += acts
-        return [2 * act for act in acts]
 
 
 @pytest.fixture
@@ -65,6 +71,20 @@ async def test_an_act_that_the_store_refuses_takes_no_other_along(writes: Writes
     found = await writes.write(*range(10))
     assert [act for act, each in enumerate(found) if isinstance(each, Refused)] == [7]
     assert writes.written == [act for act in range(10) if act != 7]
+
+
+async def test_a_group_refuses_one_act_and_leaves_another_to_a_transaction_of_its_own(writes: Writes) -> None:
+    writes.outcomes = {3: Refused("no"), 5: Apart.APART}
+    found = await writes.write(*range(8))
+    assert isinstance(found[3], Refused)
+    assert [each for each in found if isinstance(each, int)] == [0, 2, 4, 8, 10, 12, 14]
+    assert writes.groups == [1, 5, 1]
+    assert writes.written == [0, 1, 2, 4, 6, 7, 5]
+
+
+def test_acts_at_one_place_are_in_different_rounds() -> None:
+    assert in_rounds("abacab", lambda act: act) == [[0, 1, 3], [2, 5], [4]]
+    assert in_rounds("", lambda act: act) == []
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("no answer"), CommitUnknown("no answer")])

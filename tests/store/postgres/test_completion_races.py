@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from tests.store.postgres.stage import LEASE, staged, without
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers
+
+WAIT_SECONDS = 10.0
 
 
 class Deferred(Owned):
@@ -147,3 +150,20 @@ async def test_a_guard_that_is_taken_out_is_missed(database: Database, scene: ty
         async with staged(database) as stage:
             with pytest.raises(AssertionError):
                 await stage.meeting.every_order(lambda: scene(stage))
+
+
+async def test_a_locked_step_delays_no_completion_beside_it(database: Database) -> None:
+    async with staged(database) as stage:
+        scenes = [Deferred(stage) for _ in range(3)]
+        for scene in scenes:
+            await scene.make()
+        locked = scenes[1]
+        connection = await database.connect()
+        async with connection.transaction():
+            await connection.execute("select 1 from stepward_shop.step where task = $1 for update", locked.task.uid)
+            complete = stage.beside.client.complete
+            first, waits, last = [asyncio.create_task(complete(scene.said())) for scene in scenes]
+            for each in (first, last):
+                assert await asyncio.wait_for(each, WAIT_SECONDS) is None
+            assert not waits.done()
+        assert await asyncio.wait_for(waits, WAIT_SECONDS) is None

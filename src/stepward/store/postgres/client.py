@@ -8,17 +8,24 @@ from typing import NamedTuple
 
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
-from stepward.store.contract import ExternalTransaction, Submitted
+from stepward.model.states import TaskState
+from stepward.store.contract import Completion, ExternalTransaction, Refusal, Submitted
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.engine.shared_writes import ActSize, SharedWrites
+from stepward.store.postgres.engine.shared_writes import ActSize, Outcome, SharedWrites
 from stepward.store.postgres.external import PostgresExternalTransaction, StoreOrigin
+from stepward.store.postgres.hot import shared_directives
+from stepward.store.postgres.hot.shared_completions import complete_all
 from stepward.store.postgres.hot.shared_signals import signal_all
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.client import ClientVerbs, SignalAct
+from stepward.store.verbs.parts.client import ClientVerbs, DirectiveAct, SignalAct
 from stepward.store.verbs.tasks import new_tasks
 
 ROWS_OF_SIGNAL = 3
 """Most rows that a signal inserts: into the inbox, of its id, and for the audit."""
+ROWS_OF_DIRECTIVE = 4
+"""Rows that a directive writes: of the task or the inbox, for the audit, and of status events for two queues."""
+ROWS_OF_COMPLETION = 3
+"""Rows that a completion writes: of the step, in the inbox, and for the audit."""
 
 
 class NewTask(NamedTuple):
@@ -45,6 +52,8 @@ class PostgresClient(ClientVerbs):
         self._signals = SharedWrites(
             super()._signal, self._signal_all, lambda act: ActSize(ROWS_OF_SIGNAL, len(act.post.body))
         )
+        self._directives = SharedWrites(super()._direct, self._direct_all, lambda act: ActSize(ROWS_OF_DIRECTIVE, 0))
+        self._completions = SharedWrites(super()._complete, self._complete_all, _size_of_completion)
 
     def external(self, connection: object) -> ExternalTransaction:
         return PostgresExternalTransaction(connection, self._database, self._origin, self._ring)
@@ -64,6 +73,20 @@ class PostgresClient(ClientVerbs):
     async def _signal_all(self, acts: Sequence[SignalAct]) -> list[bool]:
         return await self._transactions.write(signal_all, acts, self._clock.now())
 
+    async def _direct(self, asked: DirectiveAct) -> TaskState:
+        """One that edits no steps shares the commit of others."""
+        shared = shared_directives.can_share(asked.directive)
+        return await (self._directives.write(asked) if shared else super()._direct(asked))
+
+    async def _direct_all(self, acts: Sequence[DirectiveAct]) -> list[Outcome[TaskState]]:
+        return await self._transactions.write(shared_directives.direct_all, acts, self._clock.now())
+
+    async def _complete(self, completion: Completion) -> Refusal | None:
+        return await self._completions.write(completion)
+
+    async def _complete_all(self, completions: Sequence[Completion]) -> list[Outcome[Refusal | None]]:
+        return await self._transactions.write(complete_all, completions, self._clock.now())
+
     async def _submit_one(self, new: NewTask) -> Submitted:
         (submitted,) = await self._submit_all([new])
         return submitted
@@ -71,3 +94,7 @@ class PostgresClient(ClientVerbs):
     async def _submit_all(self, new: Sequence[NewTask]) -> list[Submitted]:
         plans = {key: plan for each in new for key, plan in each.plans.items()}
         return await self._transactions.write(new_tasks.submit, [each.task for each in new], plans)
+
+
+def _size_of_completion(act: Completion) -> ActSize:
+    return ActSize(ROWS_OF_COMPLETION, len(act.output or act.error or b""))

@@ -17,6 +17,7 @@ from stepward.store.sealing.columns import (
     GIVEN,
     INBOX_BEHIND_ONE,
     SHOWN,
+    STEP,
     TASK,
     Columns,
     step_columns,
@@ -115,8 +116,11 @@ COMPACT: dict[str, Columns] = {
     "turn.insert_step_compact": step_columns(COMPACT_FORMS["insert_step"].others),
     "turn.finish_compact": step_columns(COMPACT_FORMS["finish"].others),
 }
+GIVEN_HERE: dict[str, Columns] = {**COMPACT, "completions.complete_all": GIVEN["completions.complete"]}
+"""Parameters with payloads of queries that this engine alone has."""
 SHOWN_HERE: dict[str, Columns] = {
     "client.lock_tasks": TASK,
+    "completions.lock_steps": STEP,
     "scheduler.claim": TASK,
     **dict.fromkeys(("scheduler.read_inbox", "scheduler.read_inbox_since"), INBOX_BEHIND_ONE),
 }
@@ -125,7 +129,7 @@ SHOWN_HERE: dict[str, Columns] = {
 
 def row_codec(codec: PayloadCodec | None) -> RowCodec | None:
     """The codec of this store's rows, by the names of its queries."""
-    return None if codec is None else RowCodec(codec, GIVEN | COMPACT, SHOWN | SHOWN_HERE)
+    return None if codec is None else RowCodec(codec, GIVEN | GIVEN_HERE, SHOWN | SHOWN_HERE)
 
 
 OWN = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from copy import copy
-from typing import Generic, NamedTuple, TypeVar
+from enum import Enum
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from stepward.errors import CommitUnknown, StoreUnavailable
 
@@ -17,6 +18,16 @@ MOST_ROWS = 1_000
 """Most rows of one commit."""
 MOST_BYTES = 4 * 2**20
 """Most bytes of payloads in one commit, unless one act has more."""
+
+
+class Apart(Enum):
+    """The outcome of an act that a group leaves out: it is written in a transaction of its own, beside the others."""
+
+    APART = "apart"
+
+
+Outcome: TypeAlias = R | Exception | Apart
+"""What a group has for one of its acts: the result, the error that its caller is to be raised, or neither."""
 
 
 class ActSize(NamedTuple):
@@ -39,21 +50,21 @@ class WaitingAct(NamedTuple, Generic[A, R]):
             self.outcome.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """Raise the error at the caller: a copy, as each has a traceback of its own."""
+        """Raise the error at the caller, unless it no longer waits."""
         if not self.outcome.done():
-            self.outcome.set_exception(copy(error))
+            self.outcome.set_exception(error)
 
 
 class SharedWrites(Generic[A, R]):
     """Writes one act at once, and those that come meanwhile together after it.
 
-    ``alone`` writes one; ``together`` writes several and returns their results in order, or raises with none written.
+    ``alone`` writes one; ``together`` writes several and returns their outcomes in order, or raises with none written.
     """
 
     def __init__(
         self,
         alone: Callable[[A], Awaitable[R]],
-        together: Callable[[Sequence[A]], Awaitable[Sequence[R]]],
+        together: Callable[[Sequence[A]], Awaitable[Sequence[Outcome[R]]]],
         size: Callable[[A], ActSize],
     ) -> None:
         self._alone = alone
@@ -63,6 +74,8 @@ class SharedWrites(Generic[A, R]):
         self._waiting: deque[WaitingAct[A, R]] = deque()
         self._rest: asyncio.Task[None] | None = None
         """Writes those that wait; kept here, as the event loop keeps no task alive."""
+        self._apart: set[asyncio.Task[None]] = set()
+        """Write those that groups left out: what one of them waits for, as a lock, delays no group."""
 
     async def write(self, act: A) -> R:
         """The result of one act, which is durable then. Raises what ``alone`` does for it."""
@@ -87,12 +100,14 @@ class SharedWrites(Generic[A, R]):
             while self._waiting:
                 group = self._next_group()
                 await self._write(group)
-        finally:
-            # Left only by a cancellation, as when the event loop ends.
-            self._is_writing = False
+        except BaseException:
+            # A cancellation, as when the event loop ends.
             for each in (*group, *self._waiting):
                 each.outcome.cancel()
             self._waiting.clear()
+            raise
+        finally:
+            self._is_writing = False
 
     def _next_group(self) -> list[WaitingAct[A, R]]:
         """The waiting acts that fit into one commit, in order, without those of cancelled callers."""
@@ -121,6 +136,9 @@ class SharedWrites(Generic[A, R]):
             result = await self._alone(waiting.act)
         except Exception as error:
             waiting.fail(error)
+        except asyncio.CancelledError:
+            waiting.outcome.cancel()
+            raise
         else:
             waiting.resolve(result)
 
@@ -129,11 +147,35 @@ class SharedWrites(Generic[A, R]):
             found = await self._together([each.act for each in group])
         except (StoreUnavailable, CommitUnknown) as error:
             for each in group:
-                each.fail(error)
+                # A copy, as each has a traceback of its own.
+                each.fail(copy(error))
         except Exception:
             # Nothing was written; an act that the store refuses takes no other along.
             for each in group:
                 await self._write_one(each)
         else:
-            for each, result in zip(group, found, strict=True):
-                each.resolve(result)
+            self._hand_out(group, found)
+
+    def _hand_out(self, group: Sequence[WaitingAct[A, R]], outcomes: Sequence[Outcome[R]]) -> None:
+        for each, outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Exception):
+                each.fail(outcome)
+            elif isinstance(outcome, Apart):
+                writing = asyncio.get_running_loop().create_task(self._write_one(each))
+                self._apart.add(writing)
+                writing.add_done_callback(self._apart.discard)
+            else:
+                each.resolve(outcome)
+
+
+def in_rounds(acts: Sequence[A], place: Callable[[A], Hashable]) -> list[list[int]]:
+    """The positions of acts, in rounds: acts at one place are in different rounds, in their order."""
+    met = Counter[Hashable]()
+    rounds: list[list[int]] = []
+    for position, act in enumerate(acts):
+        number = met[place(act)]
+        met[place(act)] += 1
+        if number == len(rounds):
+            rounds.append([])
+        rounds[number].append(position)
+    return rounds

@@ -44,6 +44,14 @@ class SignalAct(NamedTuple):
     reason: str | None
 
 
+class DirectiveAct(NamedTuple):
+    """A directive as it was asked for."""
+
+    id: str
+    """Of the task."""
+    directive: Directive
+
+
 class ClientVerbs(CompletionVerbs):
     """Implements ``ClientStore``."""
 
@@ -74,9 +82,12 @@ class ClientVerbs(CompletionVerbs):
         return [rows.task(row) for row in await self._transactions.read(ask.rows, "client.ended", list(uids))]
 
     async def direct(self, id: str, directive: Directive) -> TaskState:
-        after = await self._transactions.write(_direct, id, directive, self._clock.now())
+        after = await self._direct(DirectiveAct(id, directive))
         self._ring()
         return after
+
+    async def _direct(self, asked: DirectiveAct) -> TaskState:
+        return await self._transactions.write(_direct, asked, self._clock.now())
 
     async def signal(
         self,
@@ -143,10 +154,10 @@ async def _locked(connection: VerbConnection, id: str) -> Task:
     return rows.task(row)
 
 
-async def _direct(connection: VerbConnection, id: str, directive: Directive, now: float) -> TaskState:
-    task = await _locked(connection, id)
-    await _check_version(connection, task, directive.expected)
-    return await directives.direct(connection, task, directive, now)
+async def _direct(connection: VerbConnection, asked: DirectiveAct, now: float) -> TaskState:
+    task = await _locked(connection, asked.id)
+    await _check_version(connection, task, asked.directive.expected)
+    return await directives.direct(connection, task, asked.directive, now)
 
 
 async def _check_version(connection: VerbConnection, task: Task, expected: Sequence[str]) -> None:

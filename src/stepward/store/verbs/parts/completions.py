@@ -29,9 +29,12 @@ class CompletionVerbs(VerbPart):
         return rows.step(row) if row else None
 
     async def complete(self, completion: Completion) -> Refusal | None:
-        refused = await self._transactions.write(_complete, completion, self._clock.now())
+        refused = await self._complete(completion)
         self._ring()
         return refused
+
+    async def _complete(self, completion: Completion) -> Refusal | None:
+        return await self._transactions.write(_complete, completion, self._clock.now())
 
     async def refuse_completion(self, completion: Completion, refusal: Refusal) -> None:
         await self._transactions.write(_refuse, completion, refusal, self._clock.now())
@@ -55,7 +58,7 @@ async def _complete(connection: VerbConnection, completion: Completion, now: flo
             # The owner, whose steps need no lock on the task, was faster.
             step = await _step(connection, completion)
             refused = completions.refusal(completion, task, step, now) or completions.overtaken(completion, task)
-    await _note(connection, completion, task, refused, now)
+    await note(connection, completion, task, refused, now)
     return refused
 
 
@@ -76,10 +79,10 @@ async def _post_to_owner(connection: VerbConnection, task: Task, completion: Com
 
 async def _refuse(connection: VerbConnection, completion: Completion, refusal: Refusal, now: float) -> None:
     task = (await inbox.lock(connection, [completion.task])).get(completion.task)
-    await _note(connection, completion, task, refusal, now)
+    await note(connection, completion, task, refusal, now)
 
 
-async def _note(
+async def note(
     connection: VerbConnection, completion: Completion, task: Task | None, refused: Refusal | None, now: float
 ) -> None:
     """Audits a completion; refusals beyond a bound are only counted."""

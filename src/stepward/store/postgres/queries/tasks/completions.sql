@@ -19,6 +19,24 @@ set state = case when $6::bytea is null then 'completed' else 'failed' end,
 where task = $1 and run = $2 and key = $3 and attempt = $4 and state = 'running'
     and (complete_by is null or complete_by > $7)
 
+-- name: lock_steps
+-- Returns those of the steps that no other transaction has locked, and locks them until the transaction ends.
+select {s_step} from unnest($1::text[], $2::integer[], $3::text[]) as v (task, run, key)
+join {schema}.step as s on s.task = v.task and s.run = v.run and s.key = v.key
+for update of s skip locked
+
+-- name: complete_all
+-- Records outcomes of running attempts before their complete-by, and returns the steps that have theirs now.
+update {schema}.step as s
+set state = case when v.error is null then 'completed' else 'failed' end,
+    output = v.output, error = v.error, in_doubt = s.in_doubt and v.error is not null,
+    ordinal = null, finished_at = v.at, watched = false
+from unnest($1::text[], $2::integer[], $3::text[], $4::integer[], $5::bytea[], $6::bytea[], $7::float8[])
+    as v (task, run, key, attempt, output, error, at)
+where s.task = v.task and s.run = v.run and s.key = v.key and s.attempt = v.attempt and s.state = 'running'
+    and (s.complete_by is null or s.complete_by > v.at)
+returning s.task, s.run, s.key
+
 -- name: refusals
 -- Returns how many completions were refused recently.
 select value from {schema}.meta where key = 'refused_completions' for update

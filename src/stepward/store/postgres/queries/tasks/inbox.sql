@@ -44,6 +44,23 @@ set state = $2, undo_to = $3, waits_for = case
     complete_by = null, deadline = case when state in {ends} and deadline <= $4 then null else deadline end
 where uid = $1 and locked_by is null
 
+-- name: move_free_all
+-- The same for several tasks, none of which is in error: their errors stay as they are.
+update {schema}.task as t
+set state = v.after, undo_to = v.undo_to, waits_for = case
+        when t.state = 'waiting' and v.after = 'pending' then t.waits_for
+        when t.waits_for = 'predecessor' and v.after in ('suspended', 'pending') then t.waits_for end,
+    wake_at = case when t.started_at is null and v.after in ('suspended', 'pending') then t.wake_at end,
+    finished_at = case when v.after in {ends} then $4::float8 end,
+    recovery_count = 0, hangs = 0,
+    complete_by = null, deadline = case when t.state in {ends} and t.deadline <= $4 then null else t.deadline end
+from unnest($1::text[], $2::text[], $3::text[]) as v (uid, after, undo_to)
+where t.uid = v.uid and case when t.locked_by is null then true end
+
 -- name: skip
 -- Marks the steps of a task that have not started as skipped.
 update {schema}.step set state = 'skipped', finished_at = $2 where task = $1 and state = 'not_started'
+
+-- name: skip_all
+-- Marks the steps of several tasks that have not started as skipped.
+update {schema}.step set state = 'skipped', finished_at = $2 where task = any($1::text[]) and state = 'not_started'
