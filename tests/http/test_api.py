@@ -337,6 +337,8 @@ async def test_an_alert_is_acknowledged_once(client: Client, local: httpx.AsyncC
     await in_state(local, "order-1", "error")
     (alert,) = (await local.get("/api/v1/alerts")).json()
     assert alert["task_id"] == "order-1"
+    assert (await local.get("/api/v1/alerts?task=order-1")).json() == [alert]
+    assert (await local.get("/api/v1/alerts?task=none")).status_code == 404
     assert (await local.post(f"/api/v1/alerts/{alert['number']}/acknowledge")).status_code == 204
     assert (await local.get("/api/v1/alerts")).json() == []
 

@@ -191,6 +191,10 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
     assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(QUERIES["turn.finish"], 11)
     assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(QUERIES["scheduler.steps"], 1)
     assert "INDEX stepward_message_asked (<expr>>? AND <expr><?)" in plan(QUERIES["messages.withdraw"], 5)
+    assert "stepward_alert_task (task=?)" in plan(QUERIES["client.task_alerts"], 3)
+    assert "stepward_audit_task (task=?)" in plan(QUERIES["client.task_audits"], 2)
+    assert "COVERING INDEX stepward_task_by_created (created_at>?)" in plan(QUERIES["overview.submitted"], 3)
+    assert "INDEX stepward_task_finished (finished_at>?)" in plan(QUERIES["overview.ended"], 3)
     due = plan(QUERIES["supervisor.due"], 3)
     for index in ("step_watched", "task_deadline", "task_held", "task_claimable", "task_waking", "alert_undelivered"):
         assert f"stepward_{index}" in due

@@ -117,9 +117,13 @@ class Client(SubmittingClient, SchedulingClient):
         """The sinks of alerts, what they took, and tests of one."""
         return AlertSinks(self._session)
 
-    async def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """The alerts, newest first."""
-        return await self._session.store.operators.alerts(limit, open_only)
+    async def alerts(
+        self, limit: int = 100, open_only: bool = True, *, id: submission_checks.Id | None = None
+    ) -> list[Alert]:
+        """The alerts of a task, or all, newest first."""
+        if id is None:
+            return await self._session.store.operators.alerts(limit, open_only)
+        return await self._session.store.operators.task_alerts(submission_checks.known_id(id), limit, open_only)
 
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""

@@ -93,9 +93,9 @@ class SyncClient(SyncSubmittingClient, SyncSchedulingClient):
         """How many tasks fulfil the filter ``where`` and the keywords: exact under 10,000, else mostly an estimate."""
         return self._thread.call(self._open_client.count(state, workflow, label, where=where))
 
-    def alerts(self, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """Alerts, newest first."""
-        return self._thread.call(self._open_client.alerts(limit, open_only))
+    def alerts(self, limit: int = 100, open_only: bool = True, *, id: Id | None = None) -> list[Alert]:
+        """The alerts of a task, or all, newest first."""
+        return self._thread.call(self._open_client.alerts(limit, open_only, id=id))
 
     def acknowledge(self, number: int) -> bool:
         """Acknowledge an alert."""

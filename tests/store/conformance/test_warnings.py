@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from stepward.model.records import Alert
-from stepward.store.contract import Store
+from stepward.store.contract import Change, Store
+from tests.store.conformance.world import World, claimed
 
 DETAILS = b'{"queue":"agents.mail"}'
 
@@ -30,3 +31,17 @@ async def test_a_warning_that_is_over_is_acknowledged_and_may_be_raised_again(st
     assert [audit.actor for audit in audits] == ["scheduler-1"]
     await store.host.warn(refused())
     assert len(await store.operators.alerts(9, open_only=True)) == 2
+
+
+async def test_the_alerts_of_a_task_are_found_among_those_of_others(world: World, store: Store) -> None:
+    task, other = await claimed(world, store), await claimed(world, store)
+    for uid, message in ((task.uid, "old"), (other.uid, "other"), (task.uid, "new")):
+        alert = Alert(kind="task_error", task=uid, message=message)
+        assert (await store.scheduler.commit("s1", [Change(task=uid, alerts=[alert])], None)).missed == {}
+    found = await store.operators.task_alerts(task.id, 9, open_only=True)
+    assert [alert.message for alert in found] == ["new", "old"]
+    assert {alert.workflow for alert in found} == {task.workflow}
+    assert await store.operators.acknowledge(found[0].number, "ada")
+    assert await store.operators.task_alerts(task.id, 9, open_only=True) == found[1:]
+    assert [alert.message for alert in await store.operators.task_alerts(task.id, 1, open_only=False)] == ["new"]
+    assert await store.operators.task_alerts("none", 9, open_only=False) == []

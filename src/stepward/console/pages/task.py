@@ -88,7 +88,7 @@ async def read_task(scoped: ScopedClient, id: str) -> TaskView:
         rows=rows,
         plan=await session.plan(record.workflow, record.version),
         audits=await scoped.audits(record.id, AUDITS),
-        alerts=[alert for alert in await scoped.alerts(limit=ALERTS) if alert.task == record.uid],
+        alerts=await scoped.alerts(limit=ALERTS, id=record.id),
         actions=await next_actions(client, record, status, rows),
         hindrances=await hindrances(client, record, rows),
         relatives=await family(client, record, rows),

@@ -71,6 +71,10 @@ class OperatorStore(
         """Alerts, newest first."""
         ...
 
+    async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
+        """The alerts of the task with that id, newest first."""
+        ...
+
     async def acknowledge(self, number: int, actor: str) -> bool:
         """Acknowledges an alert in the name of ``actor``."""
         ...

@@ -39,6 +39,11 @@ class PartitionedActs:
         alerts = [self._outside(partition, alert) for partition, alerts in found for alert in alerts]
         return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
 
+    async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
+        found = await self._partitions.read_each(lambda store: store.operators.task_alerts(id, limit, open_only))
+        alerts = [self._outside(partition, alert) for partition, alerts in found for alert in alerts]
+        return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
+
     async def acknowledge(self, number: int, actor: str) -> bool:
         ((holder, (own,)),) = self._partitions.by_number([number]).items()
         return await holder.ask(lambda store: store.operators.acknowledge(own, actor))

@@ -224,7 +224,9 @@ SHOWN: dict[str, Columns] = {
         ("client.steps", "directives.steps", "completions.step", "scheduler.steps", "unowned_steps.steps"), STEP
     ),
     "scheduler.inbox": INBOX,
-    **_for_each(("client.alerts", "client.open_alerts", "alerts.undelivered", "alerts.open_of"), ALERT),
+    **_for_each(
+        ("client.alerts", "client.open_alerts", "client.task_alerts", "alerts.undelivered", "alerts.open_of"), ALERT
+    ),
     **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),
     **_for_each(("schedules.listed", "schedules.due", "schedules.named"), SCHEDULE),

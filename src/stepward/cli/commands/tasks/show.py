@@ -62,7 +62,7 @@ async def show(client: Client, id: str, as_json: bool) -> None:
     record = await session_of(client).record(id)
     status, steps = await client.task(id).status(), await client.task(id).steps()
     plan = await session_of(client).plan(record.workflow, record.version)
-    alerts = [alert for alert in await client.alerts(ALERTS) if alert.task == record.uid]
+    alerts = await client.alerts(ALERTS, id=id)
     signals = await _signals(client, record)
     if as_json:
         rows = await session_of(client).store.client.steps(id)

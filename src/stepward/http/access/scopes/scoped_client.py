@@ -219,20 +219,20 @@ class ScopedClient:
         await self._check_token(token)
         await self._client.fail(token, message, by=self.principal.name, **data)
 
-    async def alerts(self, *, limit: int = 100, open_only: bool = True) -> list[Alert]:
-        """Alerts of tasks in scope, newest first; without a scope also those that belong to no task."""
-        found = await self._client.alerts(limit if self.principal.scope.is_everything else MOST_ALERTS, open_only)
-        seen = await self._in_scope(found)
-        shown = [alert for alert in found if alert.number in seen][:limit]
+    async def alerts(self, *, limit: int = 100, open_only: bool = True, id: str | None = None) -> list[Alert]:
+        """Alerts of one task, or else of tasks in scope, newest first; without a scope also those of no task."""
+        if id is not None:
+            await self.find(id)
+        most = limit if self.principal.scope.is_everything else MOST_ALERTS
+        shown = (await self._in_scope(await self._client.alerts(most, open_only, id=id)))[:limit]
         await self._note_list("alerts", shown)
         return shown if self.principal.payloads else [hidden_alert(alert) for alert in shown]
 
     async def acknowledge(self, number: int) -> bool:
         """Acknowledges an alert; False if no open alert in scope has that number."""
-        if not self.principal.scope.is_everything:
-            known = {alert.number for alert in await self.alerts(limit=MOST_ALERTS)}
-            if number not in known:
-                return False
+        is_scoped = not self.principal.scope.is_everything
+        if is_scoped and number not in {alert.number for alert in await self.alerts(limit=MOST_ALERTS)}:
+            return False
         return await self._client.acknowledge(number)
 
     async def give_reason(self, act: str, subject: object, reason: str | None) -> None:
@@ -267,12 +267,12 @@ class ScopedClient:
         await self._note_list("schedules", found)
         return found if self.principal.payloads else [hidden_schedule(schedule) for schedule in found]
 
-    async def _in_scope(self, alerts: list[Alert]) -> set[int]:
+    async def _in_scope(self, alerts: list[Alert]) -> list[Alert]:
         if self.principal.scope.is_everything:
-            return {alert.number for alert in alerts}
+            return alerts
         uids = sorted({alert.task for alert in alerts if alert.task is not None})
         seen = {task.uid for task in await self._of_uids(uids) if self.sees(task)}
-        return {alert.number for alert in alerts if alert.task in seen}
+        return [alert for alert in alerts if alert.task in seen]
 
     async def _of_uids(self, uids: list[str]) -> list[Task]:
         found: list[Task] = []

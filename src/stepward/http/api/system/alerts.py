@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import get, post
-from litestar.params import Body, FromPath, FromQuery
+from litestar.params import Body, FromPath, FromQuery, QueryParameter
 from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
@@ -16,6 +16,8 @@ from stepward.http.api.system.row_numbers import Number, row_number
 from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal
+
+AlertTask = Annotated[str | None, QueryParameter(description="Only alerts of the task with this id.", max_length=2000)]
 
 
 class SinkTest(Struct, frozen=True):
@@ -46,10 +48,11 @@ class UnsilenceRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @get("/alerts", permission=Permission.READ)
 async def list_alerts(
-    client: RequestClient, open_only: FromQuery[bool] = True, limit: ListLimit = LIMIT
+    client: RequestClient, open_only: FromQuery[bool] = True, limit: ListLimit = LIMIT, task: AlertTask = None
 ) -> list[AlertResource]:
     """List alerts, newest first."""
-    return [resource(AlertResource, alert) for alert in await client.alerts(limit=limit, open_only=open_only)]
+    found = await client.alerts(limit=limit, open_only=open_only, id=task)
+    return [resource(AlertResource, alert) for alert in found]
 
 
 @post("/alerts/{number:int}/acknowledge", permission=Permission.ACT, status_code=204)

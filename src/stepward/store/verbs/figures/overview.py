@@ -43,8 +43,7 @@ async def overview(connection: VerbConnection, late_from: float, now: float) -> 
 
 async def flow(connection: VerbConnection, since: float, seconds: float) -> list[FlowCount]:
     """Tasks submitted and ended, in buckets of time."""
-    first = uuid7(int(since * MILLISECONDS), 0)
-    rows = await connection.rows("overview.submitted", first, since, seconds, MOST_IN_FLOW)
+    rows = await connection.rows("overview.submitted", since, seconds, MOST_IN_FLOW)
     rows += await connection.rows("overview.ended", since, seconds, MOST_IN_FLOW)
     rows += await connection.rows("overview.failed", since, seconds, MOST_IN_ERROR)
     rows += await connection.rows("overview.decided", since, seconds, MOST_ACTS)

@@ -72,13 +72,13 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.read(agents.standings)
 
     async def overview(self, late_from: float) -> Overview:
-        return await self._transactions.read_more(overview.overview, late_from, self._clock.now())
+        return await self._transactions.read_beside(overview.overview, late_from, self._clock.now())
 
     async def flow(self, since: float, seconds: float) -> list[FlowCount]:
-        return await self._transactions.read_more(overview.flow, since, seconds)
+        return await self._transactions.read_beside(overview.flow, since, seconds)
 
     async def queues(self) -> list[QueueLength]:
-        return await self._transactions.read_more(gauges.queues)
+        return await self._transactions.read_beside(gauges.queues)
 
     async def attempts(self, since: float) -> list[StepAttempts]:
         return await self._transactions.read_beside(overview.attempts, since)
@@ -98,11 +98,15 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def gauges(self) -> StoreGauges:
         now = self._clock.now()
-        return await self._transactions.read_more(gauges.read, now, now - DEAD_SHOWN_SECONDS)
+        return await self._transactions.read_beside(gauges.read, now, now - DEAD_SHOWN_SECONDS)
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
         query = "client.open_alerts" if open_only else "client.alerts"
         return [rows.alert(row) for row in await self._transactions.read(ask.rows, query, limit)]
+
+    async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
+        found = await self._transactions.read(ask.rows, "client.task_alerts", limit, id, open_only)
+        return [rows.alert(row) for row in found]
 
     async def acknowledge(self, number: int, actor: str) -> bool:
         return await self._transactions.write(_acknowledge, number, actor, self._clock.now())

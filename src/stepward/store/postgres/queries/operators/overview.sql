@@ -20,9 +20,9 @@ select coalesce(count(*) filter (where $1::float8 - created_at > $2::float8 * (d
 -- name: submitted
 -- Returns the number of tasks submitted in each bucket of some seconds since an instant, among the newest tasks, up to
 -- a bound.
-select floor((created_at - $2::float8) / $3::float8)::int as bucket, 'submitted', count(*) from (
-    select created_at from {schema}.task where uid >= $1 order by uid desc limit $4) as newest
-where created_at >= $2::float8 group by bucket
+select floor((created_at - $1::float8) / $2::float8)::int as bucket, 'submitted', count(*) from (
+    select created_at from {schema}.task where created_at >= $1::float8 order by created_at desc limit $3) as newest
+group by bucket
 
 -- name: ended
 -- Returns the number of tasks that ended in each bucket, by final state; tasks in error are not counted.

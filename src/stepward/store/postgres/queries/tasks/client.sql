@@ -97,6 +97,15 @@ select {alert} from {schema}.alert order by number desc limit $1
 -- Returns alerts that are not acknowledged, newest first.
 select {alert} from {schema}.alert where acknowledged_at is null order by number desc limit $1
 
+-- name: task_alerts
+-- Returns the alerts of the task with that id, newest first; with $3 only those that are not acknowledged. The task's
+-- alerts are read first: a plan that walks over all of them in order of their numbers is impossible.
+with of_task as materialized (
+    select {alert} from {schema}.alert as alert
+    where alert.task = (select uid from {schema}.task where id = $2)
+        and (acknowledged_at is null or not $3::boolean))
+select * from of_task order by number desc limit $1
+
 -- name: acknowledge
 -- Acknowledges an alert.
 update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
@@ -108,10 +117,11 @@ select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
 from {schema}.audit as audit order by number desc limit $1
 
 -- name: task_audits
--- Returns the audit of the task with that id, newest first.
-select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
-from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2)
-order by number desc limit $1
+-- Returns the audit of the task with that id, newest first. Its acts are read first, as its alerts are.
+with of_task as materialized (
+    select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
+    from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2))
+select * from of_task order by number desc limit $1
 
 -- name: waiting_signals_of
 -- Returns how many signals each of the tasks has not received yet, and their bytes; nothing of a task that has none.

@@ -21,9 +21,10 @@ select coalesce(sum(?1 - created_at > ?2 * (deadline - created_at)), 0) from (
 -- name: submitted
 -- Returns the number of tasks submitted in each bucket of some seconds since an instant, among the newest tasks, up to
 -- a bound.
-select cast((created_at - ?2) / ?3 as integer) as bucket, 'submitted', count(*) from (
-    select created_at from stepward_task where uid >= ?1 order by uid desc limit ?4)
-where created_at >= ?2 group by bucket
+select cast((created_at - ?1) / ?2 as integer) as bucket, 'submitted', count(*) from (
+    select created_at from stepward_task indexed by stepward_task_by_created
+    where created_at >= ?1 order by created_at desc limit ?3)
+group by bucket
 
 -- name: ended
 -- Returns the number of tasks that ended in each bucket, by final state; tasks in error are not counted.

@@ -89,6 +89,13 @@ select {alert} from stepward_alert order by number desc limit ?1
 -- Returns alerts that are not acknowledged, newest first.
 select {alert} from stepward_alert where acknowledged_at is null order by number desc limit ?1
 
+-- name: task_alerts
+-- Returns the alerts of the task with that id, newest first; with ?3 only those that are not acknowledged.
+select {alert} from stepward_alert indexed by stepward_alert_task
+where task is not null and task = (select uid from stepward_task where id = ?2)
+    and (acknowledged_at is null or not ?3)
+order by number desc limit ?1
+
 -- name: acknowledge
 -- Acknowledges an alert.
 update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
