@@ -21,6 +21,7 @@ from benchmarks.measures.supervisor_passes import supervising
 from benchmarks.measures.takeover import takeover, takeover_of_one_of_four
 from benchmarks.report import Target, Targets
 from benchmarks.store_locations import Place, PostgresBench, SqlitePlace
+from servers import activemq
 from servers.postgres import running
 
 Measure = Callable[[Place], Coroutine[Any, Any, dict[str, float]]]
@@ -56,6 +57,11 @@ def _server(folder: Path) -> Iterator[Place]:
         yield PostgresBench(server, folder)
 
 
+OVER_ACTIVEMQ: Mapping[str, Measure] = (
+    {"transport, ActiveMQ": partial(brokers.transport, queues=brokers.over_activemq)} if activemq.distribution() else {}
+)
+"""Measured where there is an ActiveMQ with AMQP: no package has it."""
+
 SQLITE = Catalogue(
     "Stepward on SQLite, synchronous=FULL, one process",
     Path("build/bench.json"),
@@ -74,6 +80,7 @@ SQLITE = Catalogue(
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "transport, AMQP 1.0": partial(brokers.transport, queues=brokers.over_amqp10),
+        **OVER_ACTIVEMQ,
         "growth": one_process.growth,
         "encryption": encryption,
         "development": development,
@@ -120,6 +127,7 @@ POSTGRESQL = Catalogue(
         "transport, NATS": partial(brokers.transport, queues=brokers.over_nats),
         "transport, RabbitMQ": partial(brokers.transport, queues=brokers.over_rabbitmq),
         "transport, AMQP 1.0": partial(brokers.transport, queues=brokers.over_amqp10),
+        **OVER_ACTIVEMQ,
         "safeguards": safeguards,
         "limits per key": limits_per_key,
         "supervising": supervising,

@@ -11,6 +11,8 @@ from typing import NoReturn
 
 import pytest
 
+from servers.activemq import VARIABLE, distribution
+
 
 def program(name: str, package: str) -> str:
     """Where the program is; without it a test is skipped and says so, on continuous integration it fails."""
@@ -24,6 +26,14 @@ def client_of_amqp10() -> None:
     """Without the client of AMQP 1.0 a test is skipped and says so, on continuous integration it fails."""
     if find_spec("proton") is None:
         _missing("expected python-qpid-proton, found none: run make .venv/amqp10.stamp")
+
+
+def activemq() -> Path:
+    """The folder of an ActiveMQ that speaks AMQP 1.0; without it a test is skipped and says so: no package has it."""
+    found = distribution()
+    if found is None:
+        pytest.skip(f"expected a distribution of ActiveMQ with AMQP in the folder {VARIABLE}, found none")
+    return found
 
 
 def npm_file(path: Path) -> str:

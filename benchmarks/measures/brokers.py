@@ -12,7 +12,7 @@ from benchmarks.measures.draining import PROCESSED
 from benchmarks.store_locations import Place
 from benchmarks.store_queries import once, until
 from benchmarks.workers import worker
-from servers import nats, rabbitmq
+from servers import activemq, nats, rabbitmq
 from stepward import Client
 from stepward.client import session_of
 
@@ -56,6 +56,16 @@ def over_amqp10() -> Iterator[str]:
     """A RabbitMQ server of its own, which speaks AMQP 1.0."""
     with rabbitmq.running(plugins=(rabbitmq.AMQP10,)) as server:
         yield server.address.replace("amqp://", "amqp10://")
+
+
+@contextmanager
+def over_activemq() -> Iterator[str]:
+    """An ActiveMQ server of its own, from the folder that the environment names."""
+    programs = activemq.distribution()
+    if programs is None:
+        raise RuntimeError(f"benchmarks: expected ActiveMQ with AMQP in the folder {activemq.VARIABLE}, found none")
+    with activemq.running(programs) as server:
+        yield server.address
 
 
 async def transport(

@@ -13,7 +13,8 @@ from typing import Any
 import nats as client
 from nats.js.errors import NotFoundError
 
-from servers import nats, rabbitmq
+from servers import activemq, nats, rabbitmq
+from servers.activemq import ActiveMqServer
 from servers.rabbitmq import RabbitServer
 from stepward.clock import Environment
 from stepward.events import Event, Observers
@@ -22,6 +23,7 @@ from stepward.transport.broker.broker_transport import BrokerTransport
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.open_broker import broker_queues, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
+from tests import programs
 from tests.transport.messages import SIGNER
 from tests.transport.rabbitmq.documented import definitions
 
@@ -36,6 +38,7 @@ class Servers:
         self._node: nats.NatsNode | None = None
         self._cluster: nats.NatsCluster | None = None
         self._rabbitmq: RabbitServer | None = None
+        self._activemq: ActiveMqServer | None = None
         atexit.register(self._stack.close)
 
     def nats(self) -> str:
@@ -70,6 +73,12 @@ class Servers:
                 )
             )
         return self._rabbitmq
+
+    def activemq_server(self) -> ActiveMqServer:
+        """An ActiveMQ server, if there is one: who stops it starts it again."""
+        if self._activemq is None:
+            self._activemq = self._stack.enter_context(activemq.running(programs.activemq()))
+        return self._activemq
 
 
 SERVERS = Servers()
@@ -158,7 +167,7 @@ def app_queues(address: str, app: str, *, events: list[Event] | None = None) -> 
 
 
 async def clear(address: str, app: str) -> None:
-    """Delete the streams of an application; queues of RabbitMQ are gone with its server."""
+    """Delete the streams of an application; queues of other brokers are gone with their servers."""
     if not address.startswith("nats"):
         return
     connection = await client.connect(address.partition("?")[0].split(","))

@@ -1,4 +1,4 @@
-"""AMQP 1.0 at a real RabbitMQ: what the conformance suite does not ask, and of that suite a part for each change."""
+"""AMQP 1.0 at a real RabbitMQ and ActiveMQ: what the conformance suite does not ask, and some of it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from typing import Any
 import aio_pika
 import pytest
 
+from servers.activemq import ActiveMqServer
 from servers.ports import free_port
 from servers.rabbitmq import RabbitServer
 from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
-from tests.transport.brokers import Heard, app_queues, brokered, new_app, opened
+from tests.transport.brokers import SERVERS, Heard, app_queues, brokered, new_app, opened
 from tests.transport.messages import reply, request
 
 QUEUE = "agents.payments"
 ORDERS, WEB = "submissions.shop.orders", "replies.shop.web"
 LEASE = 1.0
 BOUND = 60.0
+
+Served = RabbitServer | ActiveMqServer
+NARROW = {"RabbitMQ": "payments", "ActiveMQ": "web"}
+"""A login that may not submit."""
+REFUSALS = {"RabbitMQ": "ACCESS_REFUSED .* user '{}'", "ActiveMQ": "User {} is not authorized"}
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
 
@@ -104,11 +110,12 @@ async def until_watched(writer: BrokerQueues, watching: asyncio.Future[Any]) -> 
 # ---------------------------------------------------------------- refusals
 
 
-async def test_another_store_is_refused_the_applications_name(address: str) -> None:
+async def test_another_store_is_refused_the_applications_name(server: Served, address: str) -> None:
     app = new_app()
+    found = rf"of the store 'another' at {server.name} .*, found the store '5d0c9be1"
     async with brokered(address, app=app):
         other = Signer(StoreIdentity("another", bytes(range(32))))
-        with pytest.raises(SettingsError, match=r"of the store 'another' at RabbitMQ .*, found the store '5d0c9be1"):
+        with pytest.raises(SettingsError, match=found):
             await opened(address, app=app, signer=other)
         async with brokered(f"{address}?prefix=second", app=app, signer=other):
             pass
@@ -121,21 +128,21 @@ async def test_an_unreachable_broker_is_one_error_line() -> None:
     assert "canary" not in str(refused.value)
 
 
-async def test_a_refused_login_is_one_line(server: RabbitServer) -> None:
+async def test_a_refused_login_is_one_line(server: Served) -> None:
     with pytest.raises(TransportError, match="found: the login is refused; give the USER:PASSWORD") as refused:
         await opened(f"amqp10://guest:canary@127.0.0.1:{server.port}", app="shop")
     assert "canary" not in str(refused.value)
 
 
-async def test_a_missing_right_is_named(address: str) -> None:
-    with pytest.raises(QueueRefused, match=r"ACCESS_REFUSED .* user 'web'"):
+async def test_a_missing_right_is_named(server: Served, address: str) -> None:
+    with pytest.raises(QueueRefused, match=REFUSALS[server.name].format("web")):
         await opened(address.replace("guest:guest", "web:web"), app=new_app())
 
 
-async def test_a_queue_of_the_other_protocol_is_used_as_it_is(server: RabbitServer, address: str) -> None:
-    app = new_app()
+async def test_a_queue_of_the_other_protocol_is_used_as_it_is(rabbit: RabbitServer) -> None:
+    app, address = new_app(), SERVERS.amqp10()
     name = f"stepward.{app}.{QUEUE}"
-    async with await aio_pika.connect(server.address) as operator:
+    async with await aio_pika.connect(rabbit.address) as operator:
         channel = await operator.channel()
         await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"})
         async with brokered(address, app=app) as transport:
@@ -143,11 +150,11 @@ async def test_a_queue_of_the_other_protocol_is_used_as_it_is(server: RabbitServ
             assert await tasks(transport, QUEUE) == ["a"]
 
 
-async def test_refusals_of_queues_leave_the_connection_as_it_is(address: str) -> None:
-    events = Heard()
-    queues = app_queues(address.replace("guest:guest", "payments:payments"), new_app(), events=events)
+async def test_refusals_of_queues_leave_the_connection_as_it_is(server: Served, address: str) -> None:
+    events, user = Heard(), NARROW[server.name]
+    queues = app_queues(address.replace("guest:guest", f"{user}:{user}"), new_app(), events=events)
     for _ in range(20):
-        with pytest.raises(QueueRefused, match="ACCESS_REFUSED"):
+        with pytest.raises(QueueRefused, match=REFUSALS[server.name].format(user)):
             await queues.put(ORDERS, [(b"1", None)])
     assert "transport.lost" not in {event.name for event in events}
     await queues.close()
@@ -170,7 +177,7 @@ async def test_service_bus_by_another_scheme_is_refused_with_its_address(scheme:
 
 
 @pytest.mark.faults
-async def test_messages_outlive_a_crash_of_the_broker(server: RabbitServer, address: str) -> None:
+async def test_messages_outlive_a_crash_of_the_broker(server: Served, address: str) -> None:
     events = Heard()
     async with brokered(address, app=new_app(), events=events) as transport:
         await transport.publish(QUEUE, [request("a")])
@@ -182,7 +189,7 @@ async def test_messages_outlive_a_crash_of_the_broker(server: RabbitServer, addr
 
 
 @pytest.mark.faults
-async def test_a_broker_that_lost_everything_is_noticed(server: RabbitServer, address: str) -> None:
+async def test_a_broker_that_lost_everything_is_noticed(server: Served, address: str) -> None:
     lost: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
     async with brokered(address, app=new_app()) as transport:
         transport.on_lost(lost.set_result)

@@ -87,6 +87,13 @@ async def amqp10(path: Path) -> AsyncIterator[Transport]:
         yield transport
 
 
+async def activemq(path: Path) -> AsyncIterator[Transport]:
+    client_of_amqp10()
+    server = await asyncio.to_thread(SERVERS.activemq_server)
+    async with brokered(server.address) as transport:
+        yield transport
+
+
 async def service_bus(path: Path) -> AsyncIterator[Transport]:
     client_of_amqp10()
     from tests.transport.amqp10 import double
@@ -95,7 +102,7 @@ async def service_bus(path: Path) -> AsyncIterator[Transport]:
         yield transport
 
 
-BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10, service_bus)
+BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10, activemq, service_bus)
 
 
 @pytest.fixture(
@@ -103,7 +110,7 @@ BROKERED: Sequence[Open] = (nats, nats3, rabbitmq, amqp10, service_bus)
         memory,
         small_store,
         sqlite_store,
-        *(nightly(each) if each in (nats3, amqp10, service_bus) else served(each) for each in BROKERED),
+        *(nightly(each) if each in (nats3, amqp10, activemq, service_bus) else served(each) for each in BROKERED),
     ]
 )
 def opened(request: pytest.FixtureRequest) -> Open:

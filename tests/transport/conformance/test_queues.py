@@ -25,7 +25,7 @@ BOUND = 1000.0
     params=[
         *yards.LEAPING,
         *(
-            nightly(each) if each in (yards.nats3, yards.amqp10, yards.service_bus) else served(each)
+            nightly(each) if each in (yards.nats3, yards.amqp10, yards.activemq, yards.service_bus) else served(each)
             for each in yards.REAL
         ),
     ]

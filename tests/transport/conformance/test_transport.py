@@ -187,7 +187,8 @@ async def test_an_heir_takes_what_stands_in_a_queue_taken_or_not(transport: Tran
     taking = asyncio.create_task(transport.take("replies.heir", 10, pace.lease))
     await pace.settle()
     await transport.adopt(["replies.dead"], "replies.heir")
-    assert sorted(tasks(await taking)) == ["a", "b"]
+    # The dead process may have put back what it had no room for, without the acknowledgement of the other copy.
+    assert {*tasks(await taking)} == {"a", "b"}
     assert await nothing_comes(transport, pace, "replies.dead")
 
 

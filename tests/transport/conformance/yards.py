@@ -105,6 +105,13 @@ async def amqp10(path: Path) -> AsyncIterator[Yard]:
         yield yard
 
 
+async def activemq(path: Path) -> AsyncIterator[Yard]:
+    client_of_amqp10()
+    server = await asyncio.to_thread(SERVERS.activemq_server)
+    async for yard in _brokered(server.address):
+        yield yard
+
+
 async def service_bus(path: Path) -> AsyncIterator[Yard]:
     client_of_amqp10()
     from tests.transport.amqp10 import double
@@ -135,4 +142,4 @@ async def _brokered(address: str, *, copies: bool = True) -> AsyncIterator[Yard]
 
 Open = Callable[[Path], AsyncIterator[Yard]]
 LEAPING: Sequence[Open] = (small, sqlite_file)
-REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq, amqp10, service_bus)
+REAL: Sequence[Open] = (postgres, nats, nats3, rabbitmq, amqp10, activemq, service_bus)

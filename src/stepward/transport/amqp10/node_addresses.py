@@ -12,6 +12,8 @@ from stepward.transport.queues.broker_backend import RESPONSES
 
 MEBIBYTE = 1024 * 1024
 REPLIES = reply_queue("")
+ACTIVEMQ = "ActiveMQ"
+"""The name by which Apache ActiveMQ 5 introduces itself; Artemis has another."""
 
 
 class Place(Struct, frozen=True):
@@ -38,8 +40,8 @@ class Places(Protocol):
         ...
 
     @property
-    def can_drain(self) -> bool:
-        """Whether it gives credit back when it is asked to."""
+    def returns_released(self) -> bool:
+        """Whether a message that is released goes to any receiver; if not, it stays with its link until that ends."""
         ...
 
     @property
@@ -69,8 +71,7 @@ class RabbitPlaces:
 
     name = "RabbitMQ"
     limit = 15 * MEBIBYTE
-    can_drain = False
-    """RabbitMQ 3.10 ends the session that drains a classic queue."""
+    returns_released = True
     holds_locks = False
 
     def __init__(self, names: BrokerNames) -> None:
@@ -96,12 +97,12 @@ class PlainPlaces:
     """A broker whose addresses are the names of queues, which it makes when they are first used: Apache ActiveMQ."""
 
     limit = 15 * MEBIBYTE
-    can_drain = True
     holds_locks = False
 
     def __init__(self, names: BrokerNames, name: str) -> None:
         self._root = names.root
         self.name = name
+        self.returns_released = name != ACTIVEMQ
 
     def requests(self, queue: str) -> Place:
         return self._queue(queue)

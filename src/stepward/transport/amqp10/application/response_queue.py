@@ -79,8 +79,6 @@ class AmqpReading(PushedResponses[Received]):
             receiver.close()
 
     def _received(self, received: Received) -> None:
-        if received.link is not self._receiver and self._receiver is not None:
-            return
         if received.message.is_expired(self._now()):
             received.accept()
             received.link.allow(1)

@@ -124,19 +124,22 @@ class AmqpTaking:
             received.accept()
             return
         if message.deliveries:
-            task = asyncio.get_running_loop().create_task(self._put_back(received))
-            self._putting_back.add(task)
-            task.add_done_callback(self._putting_back.discard)
+            self._return(received, message.tries, credit=1)
             return
         self._in_flight.add(received, message.body, 1 + message.tries, FOREVER)
         self._stirred.set()
 
-    async def _put_back(self, received: Received) -> None:
-        """Put a message that returned into the queue again, with its count: a crash in between puts it there twice."""
+    def _return(self, received: Received, tries: int, *, credit: int = 0) -> None:
+        task = asyncio.get_running_loop().create_task(self._put_back(received, tries, credit))
+        self._putting_back.add(task)
+        task.add_done_callback(self._putting_back.discard)
+
+    async def _put_back(self, received: Received, tries: int, credit: int) -> None:
+        """Put a message into the queue again, with its count: a crash in between puts it there twice."""
         message = received.message
         place = self._link.places.application(self._queue)
         expires = message.properties.get(EXPIRES)
-        properties = {TRIES: message.tries} | ({} if expires is None else {EXPIRES: expires})
+        properties = {TRIES: tries} | ({} if expires is None else {EXPIRES: expires})
         again = Sent(message.body, message.ident or self._new_uid(), SINGLE, group=place.group, properties=properties)
         try:
             await self._link.send(f"queue {self._queue}", place, [again])
@@ -144,12 +147,14 @@ class AmqpTaking:
             received.release()
             return
         received.accept()
-        # The credit of the message that returned.
-        received.link.allow(1)
+        received.link.allow(credit)
 
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(self._lease / LOOKS_PER_LEASE)
             for received in self._in_flight.lapsed(self._now()):
-                received.release()
+                if self._link.places.returns_released:
+                    received.release()
+                else:
+                    self._return(received, received.message.tries + 1)
             self._stirred.set()

@@ -71,6 +71,14 @@ class AmqpConnection:
         """Whether the broker counts deliveries: RabbitMQ's plugin leaves the count out."""
         return not self.product.startswith("RabbitMQ")
 
+    @property
+    def adds_credit(self) -> bool:
+        """Whether credit may be added to credit that is left.
+
+        ActiveMQ 5 counts such credit twice: it would keep back messages for this link beyond its credit.
+        """
+        return self.product != "ActiveMQ"
+
     async def sender(self, address: str, *, is_topic: bool = False) -> SendingLink:
         """A link that sends to that address. Raises AmqpFault."""
         await self._authorized(address)
@@ -178,11 +186,6 @@ class AmqpConnection:
     def _attached(self, event: Event) -> None:
         _ours(event).attached()
 
-    def _flowed(self, event: Event) -> None:
-        ours = _ours(event)
-        if isinstance(ours, ReceivingLink):
-            ours.flowed()
-
     def _delivered(self, event: Event) -> None:
         ours = _ours(event)
         if isinstance(ours, ReceivingLink):
@@ -240,6 +243,5 @@ HANDLERS: Mapping[Any, Callable[[AmqpConnection, Event], None]] = {
     Event.LINK_REMOTE_OPEN: AmqpConnection._attached,
     Event.LINK_REMOTE_CLOSE: AmqpConnection._detached,
     Event.LINK_REMOTE_DETACH: AmqpConnection._detached,
-    Event.LINK_FLOW: AmqpConnection._flowed,
     Event.DELIVERY: AmqpConnection._delivered,
 }

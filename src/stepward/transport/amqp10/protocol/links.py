@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
@@ -25,6 +24,11 @@ class Touches(Protocol):
     @property
     def is_counted(self) -> bool:
         """Whether the broker counts deliveries."""
+        ...
+
+    @property
+    def adds_credit(self) -> bool:
+        """Whether credit may be added to credit that is left."""
         ...
 
     def touch(self) -> None:
@@ -193,7 +197,8 @@ class ReceivingLink(AmqpEndpoint):
         super().__init__(line, link)
         self._on_message = on_message
         self._parts = bytearray()
-        self._drained: deque[asyncio.Future[None]] = deque()
+        self._later = 0
+        """Credit to give once none is left, at a broker that adds none."""
         self.unsettled: dict[Received, None] = {}
         """What it has received and not settled, oldest first."""
         self.on_end: Callable[[], None] = lambda: None
@@ -201,53 +206,32 @@ class ReceivingLink(AmqpEndpoint):
     @property
     def credit(self) -> int:
         """How many more messages the broker may send."""
-        return int(self._link.credit)
-
-    @property
-    def available(self) -> int:
-        """How many messages the broker said that wait there."""
-        return int(self._link.available)
+        return int(self._link.credit) + self._later
 
     def allow(self, count: int) -> None:
         """Let the broker send up to ``count`` further messages."""
         if self.why is None and count > 0:
-            self._link.flow(count)
-            self._line.touch()
+            self._later += count
+            self._give_credit()
 
     def withdraw(self) -> None:
-        """Take the credit back; a message that is on its way still arrives."""
-        if self.why is None and self.credit > 0:
-            self._link.flow(-self.credit)
-            self._line.touch()
+        """Take the credit back; a message that is on its way still arrives.
 
-    async def drain(self) -> None:
-        """Take the credit back; what was on its way has arrived when this returns. Raises AmqpFault.
-
-        RabbitMQ 3.10 ends the session when it is asked to drain a classic queue.
+        A broker that adds none would keep back what it has chosen for this link meanwhile: there the credit stays.
         """
-        if self.why is not None or self.credit <= 0:
-            return
-        drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._drained.append(drained)
-        self._link.drain(0)
-        self._line.touch()
-        await drained
+        self._later = 0
+        if self.why is None and self._line.adds_credit and self._link.credit > 0:
+            self._link.flow(-self._link.credit)
+            self._line.touch()
 
     def settled(self, received: Received) -> None:
         """One of its messages is settled."""
         self.unsettled.pop(received, None)
         self._line.touch()
 
-    def flowed(self) -> None:
-        """The credit has changed."""
-        while self._drained and not self._link.draining():
-            waiting = self._drained.popleft()
-            if not waiting.done():
-                waiting.set_result(None)
-
     def came(self, delivery: Delivery) -> None:
-        """Bytes of a message are there."""
-        if not delivery.readable:
+        """Bytes of a message are there; what still comes over a link that has ended is the broker's again."""
+        if not delivery.readable or self.why is not None:
             return
         found = self._link.recv(delivery.pending)
         if delivery.aborted:
@@ -268,19 +252,20 @@ class ReceivingLink(AmqpEndpoint):
         received = Received(self, delivery, message)
         self.unsettled[received] = None
         self._on_message(received)
-        self.flowed()
+        self._give_credit()
 
     def end(self, why: AmqpFault) -> None:
         if self.why is not None:
             return
         super().end(why)
         self.unsettled.clear()
-        while self._drained:
-            waiting = self._drained.popleft()
-            if not waiting.done():
-                waiting.set_exception(why)
-                waiting.exception()
         self.on_end()
+
+    def _give_credit(self) -> None:
+        if self.why is None and self._later and (self._line.adds_credit or self._link.credit <= 0):
+            self._link.flow(self._later)
+            self._later = 0
+            self._line.touch()
 
     def _is_refused(self) -> bool:
         return self._link.remote_source.address is None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 
-from stepward.errors import QueueRefused
+from stepward.errors import QueueRefused, TransportError
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
+from stepward.transport.amqp10.protocol.messages import RETURNED, Sent
 from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.broker.consumer import Consumer
 from stepward.transport.broker.local_leases import LOOK_SECONDS, LocalLeases
+from stepward.transport.wire.wire_events import BATCH
 
 LOCKED_SECONDS = 0.5
 """Seconds before another try to take a session that another process has."""
@@ -65,7 +68,15 @@ class AmqpSource(LocalLeases[Received]):
                 await self._locks.renew(handles)
 
     async def refuse(self, handles: Sequence[Received]) -> None:
-        for handle in handles:
+        """Where a released message stays with its link, it is put again; a crash in between puts it there twice."""
+        held = [handle for handle in handles if handle.link.why is None]
+        if held and not self._link.places.returns_released:
+            again = [Sent(each.message.body, each.message.ident, BATCH, properties={RETURNED: True}) for each in held]
+            with contextlib.suppress(TransportError):
+                await self._link.send(f"queue {self._queue}", self._link.places.requests(self._queue), again)
+                await self.acknowledge(held)
+                return
+        for handle in held:
             handle.release()
 
     async def _stop(self) -> None:

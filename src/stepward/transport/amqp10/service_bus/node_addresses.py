@@ -19,7 +19,7 @@ class ServiceBusPlaces:
 
     name = "Azure Service Bus"
     limit = MEBIBYTE
-    can_drain = True
+    returns_released = True
     holds_locks = True
 
     def __init__(self, names: BrokerNames) -> None:
