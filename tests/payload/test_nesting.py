@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stepward.payload import encode
 from stepward.payload.nesting import is_deeper
 
 LEVELS = 100
@@ -105,3 +108,28 @@ def seconds_of(look: Callable[[], object]) -> float:
     start = time.thread_time()
     look()
     return time.thread_time() - start
+
+
+@pytest.mark.parametrize(
+    "element",
+    [[1, 2], [1, None], {"id": 1, "note": None, "share": 0.5}, [[{"deep": [None]}]]],
+    ids=["pairs", "nulls", "objects", "deep"],
+)
+def test_encoding_calls_as_many_functions_for_large_values_as_for_small_ones(element: object) -> None:
+    assert _calls([element] * 300) == _calls([element] * 3_000) == _calls([element] * 10_000)
+
+
+def _calls(value: object) -> int:
+    """How many functions of the package an encoding calls, generators that go on included."""
+    calls = 0
+
+    def called(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        calls += event == "call" and "stepward" in frame.f_code.co_filename
+
+    sys.setprofile(called)
+    try:
+        encode(value, "value")
+    finally:
+        sys.setprofile(None)
+    return calls

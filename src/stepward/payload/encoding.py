@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -12,7 +11,7 @@ import msgspec
 
 from stepward.error_messages import nearest
 from stepward.errors import DeclarationError, InvalidArguments, InvalidPayload, PayloadTooLarge
-from stepward.payload.nesting import is_deeper, refuse_nested_sets
+from stepward.payload.nesting import is_deeper, not_finite, refuse_nested_sets
 from stepward.payload.parameters import hints_of, parameters_of, struct_of, without_hooks
 from stepward.payload.pydantic_models import hoisted
 from stepward.payload.references import ELSEWHERE, shown_reference
@@ -65,7 +64,9 @@ def encode(value: object, what: str, *, limit: int = PAYLOAD_BYTES, advice: str 
     if size > DEPTH or size > limit:  # Shorter ones are neither too long nor too deep.
         check_size(data, what, limit=limit, advice=advice)
     if NULL in data:
-        _refuse_nan(value, what)
+        found = not_finite(msgspec.to_builtins(value, enc_hook=encode_custom))
+        if found is not None:
+            raise InvalidPayload(f"{what}: expected numbers that JSON can hold, found {found}; send null or text")
     if NESTED in data:
         refuse_nested_sets(value, what)
     return data
@@ -279,18 +280,6 @@ def _decoder(kind: Any, what: str) -> msgspec.json.Decoder[Any]:
         raise DeclarationError(
             f"{what}: expected types that JSON can tell apart, found: {error}; annotate otherwise"
         ) from None
-
-
-def _refuse_nan(value: object, what: str) -> None:
-    stack = [msgspec.to_builtins(value, enc_hook=encode_custom)]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, float) and not math.isfinite(item):
-            raise InvalidPayload(f"{what}: expected numbers that JSON can hold, found {item}; send null or text")
-        if isinstance(item, dict):
-            stack.extend(item.values())
-        elif isinstance(item, list | tuple):
-            stack.extend(item)
 
 
 def _name(kind: Any) -> str:

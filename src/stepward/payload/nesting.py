@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from array import array
 from binascii import unhexlify
-from collections.abc import Callable, Iterable, Mapping
-from itertools import accumulate
+from collections.abc import Callable, Mapping
+from itertools import accumulate, chain, filterfalse
+from math import isfinite
 from operator import add
+from typing import Any
 
 from stepward.errors import InvalidPayload
 
@@ -24,6 +26,8 @@ SPARSE = 256
 COLUMNS = 7
 """Bytes of eight marks that are summed as one: 56 levels up or down fit the seven bits of a lane."""
 GROUP = 8 * COLUMNS
+SCALARS = frozenset({str, int, float, bool, bytes, type(None)})
+"""Types without parts."""
 MIDDLE, HALF = GROUP.to_bytes(), (8).to_bytes()
 IN_TEXT = b"\x80"
 
@@ -121,21 +125,52 @@ SIGNED = _table(lambda byte: byte - GROUP)
 
 def refuse_nested_sets(value: object, what: str) -> None:
     """Raise InvalidPayload for a value with a set within a set, naming ``what``."""
-    stack: list[tuple[object, bool]] = [(value, False)]
-    while stack:
-        item, in_set = stack.pop()
-        is_set = isinstance(item, set | frozenset)
-        if is_set and in_set:
+    outside: list[Any] = [value]
+    within: list[Any] = []
+    while outside or within:
+        inner, of_sets = _parts(within)
+        if of_sets is not None:
             # Sets compare by inclusion, which gives no total order: the bytes would follow the hash seed.
             raise InvalidPayload(f"{what}: expected sets of plain values, found a set in a set; use lists inside")
-        stack.extend((part, in_set or is_set) for part in _parts(item))
+        outside, of_sets = _parts(outside)
+        within = inner + (of_sets or [])
 
 
-def _parts(item: object) -> Iterable[object]:
-    if isinstance(item, Mapping):
-        return item.values()
-    if isinstance(item, list | tuple | set | frozenset):
-        return item
-    kind = type(item)
-    fields: Iterable[str] = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
-    return [getattr(item, name) for name in fields if hasattr(item, name)]
+def not_finite(value: Any) -> float | None:
+    """NaN or an infinity in a value of plain lists, tuples and dicts; None if all its floats are finite."""
+    items = [value]
+    while items:
+        kinds = set(map(type, items))
+        if float in kinds:
+            floats = [each for each in items if type(each) is float]
+            if not all(map(isfinite, floats)):
+                return next(filterfalse(isfinite, floats))
+        parts: list[Any] = []
+        if dict in kinds:
+            parts += chain.from_iterable([each.values() for each in items if type(each) is dict])
+        if list in kinds or tuple in kinds:
+            parts += chain.from_iterable([each for each in items if type(each) is list or type(each) is tuple])
+        items = parts
+    return None
+
+
+def _parts(items: list[Any]) -> tuple[list[Any], list[Any] | None]:
+    """What the items hold one level down; the parts of sets apart, None if no item is a set.
+
+    Levels are looked at by type, as values of many elements have few types.
+    """
+    parts: list[Any] = []
+    of_sets: list[Any] | None = None
+    kinds = set(map(type, items))
+    for kind in kinds - SCALARS:
+        alike: list[Any] = items if len(kinds) == 1 else [each for each in items if type(each) is kind]
+        if issubclass(kind, Mapping):
+            parts += chain.from_iterable(map(kind.values, alike))
+        elif issubclass(kind, list | tuple):
+            parts += chain.from_iterable(alike)
+        elif issubclass(kind, set | frozenset):
+            of_sets = [*(of_sets or ()), *chain.from_iterable(alike)]
+        else:
+            fields = getattr(kind, "__struct_fields__", getattr(kind, "__dataclass_fields__", ()))
+            parts += [getattr(each, name) for each in alike for name in fields if hasattr(each, name)]
+    return parts, of_sets
