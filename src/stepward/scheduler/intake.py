@@ -112,7 +112,10 @@ class Intake:
         if self.is_hinted or now - self._polled_at >= self._settings.poll:
             self.is_hinted = False
             self._polled_at = now
-            if self._active_tasks.tasks and not self._rows:
+            if self._rows:
+                # What the hint was about is read once these are handed out.
+                self.is_hinted = True
+            elif self._active_tasks.tasks:
                 await self._read_inbox()
             await self._claiming.look()
         if self._claiming.free_at is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from stepward import Client, now, wait_for, workflow
 from stepward.clock import Environment
 from stepward.running import Running
+from stepward.scheduler import turn_budget
 from stepward.scheduler.turn_budget import MOST, PIECE, TURN_BYTES, TURN_SECONDS, TurnBudget
 from stepward.store.contract import INBOX_ROWS, Change, Committed
 from tests.scheduler.world import Service, VirtualClock, World, until, until_set
@@ -137,6 +140,31 @@ async def test_more_inbox_rows_than_one_read_gives_are_read_at_once(world: World
     assert await handles[1].result() == "now"
     assert app.environment.clock.wall() - began < 1
     assert max(commits.sizes) <= MOST
+
+
+async def test_a_signal_that_comes_while_others_wait_for_a_turn_is_read_right_after_them(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_budget, "MOST", PIECE)
+    app = world.app([collector], evict_after="never", poll="30s")
+    running = await world.run(app, supervisor=False)
+    client = await world.client(app)
+    *many, one = await client.submit_many(collector, [()] * (3 * PIECE + 1))
+    await until(lambda: _count(client, WAITING, len(many) + 1))
+    commit, was_sent = running.store.scheduler.commit, asyncio.Event()
+
+    async def signal_beside(instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
+        if changes and not was_sent.is_set():
+            # The first piece of the rows is being committed; the others wait.
+            was_sent.set()
+            await one.signal("go", "now")
+        return await commit(instance, changes, renew)
+
+    running.store.scheduler.commit = signal_beside  # type: ignore[method-assign]
+    began = app.environment.clock.wall()
+    await asyncio.gather(*[each.signal("go", "now") for each in many])
+    assert await one.result() == "now"
+    assert app.environment.clock.wall() - began < 1
 
 
 async def test_a_budget_is_spent_by_number_and_by_time() -> None:
