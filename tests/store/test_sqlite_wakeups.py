@@ -14,7 +14,7 @@ import pytest
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, TaskMove
 from stepward.store.sqlite import SqliteStore
-from stepward.store.sqlite.engine import notifier
+from stepward.store.sqlite.engine import notifier, wake_folder
 from stepward.store.sqlite.engine.wake_folder import WakeFolder
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.places import environment, opened
@@ -270,6 +270,49 @@ async def test_processes_meet_though_one_opens_the_file_through_a_link(
     await here.client.submit([world.task()])
     await heard(waiting)
     await there.close()
+
+
+async def test_those_beyond_the_most_pipes_look_by_themselves_until_there_is_room(
+    here: SqliteStore,
+    there: SqliteStore,
+    file: Path,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(wake_folder, "MOST_PIPES", 1)
+    monkeypatch.setattr(notifier, "RETRY_SECONDS", 1.0)
+    first = await listening(there)
+    third = await opened(file, environment=environment())
+    for _ in range(3):
+        async with asyncio.timeout(5):
+            await third.host.stirred(0.01)
+    assert len(list(folder.iterdir())) == 1
+    assert [record.name for record in caplog.records] == ["stepward.store"]
+    await ended(first)
+    await there.close()
+    await asyncio.sleep(1.0)  # virtual
+    second = await listening(third)
+    assert len(list(folder.iterdir())) == 1
+    await here.messages.put("queue", [(b"body", None)])
+    await heard(second)
+    await third.close()
+
+
+async def test_a_writer_holds_no_more_pipes_open_than_the_most(
+    here: SqliteStore, there: SqliteStore, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifier, "MOST_PIPES", 1)
+    third = await opened(file, environment=environment())
+    waiting = [await listening(there), await listening(third)]
+    await here.messages.put("queue", [(b"body", None)])
+    async with asyncio.timeout(5):
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    await settle()
+    assert [task.done() for task in waiting].count(True) == 1
+    for task in waiting:
+        await ended(task)
+    await third.close()
 
 
 def test_a_name_in_use_is_not_taken_from_its_process(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

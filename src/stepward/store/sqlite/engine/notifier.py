@@ -1,23 +1,29 @@
 """Notifications between the processes of one file that the store was changed: hints, which may be lost.
 
 Each store object that listens has a named pipe beside the file; a process that has committed what others may wait
-for writes a byte into theirs. Where there are no pipes, changes are looked for as often as the caller says.
+for writes a byte into theirs. Where there are no pipes, or too many, changes are looked for as often as the caller
+says.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import suppress
 
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.wake_folder import WakeFolder
+from stepward.store.sqlite.engine.wake_folder import MOST_PIPES, TooManyPipes, WakeFolder
+
+LOG = logging.getLogger("stepward.store")
 
 PAUSE_SECONDS = 0.001
 """Seconds between two rings of one process; those in between are sent as one."""
 LOOK_SECONDS = 0.1
 """Seconds between looks of a store object that listens: a notification may be lost, or its pipe removed."""
+RETRY_SECONDS = 5.0
+"""Seconds until a store object tries again to make its pipe."""
 MOST_BYTES = 4_096
 NOTIFICATION = b"\0"
 
@@ -26,15 +32,19 @@ class Notifier:
     """Notifies the other store objects of a file, and receives their notifications."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._folder = None if is_memory(path) else WakeFolder(path)
         self._others: dict[str, int] = {}
-        """The pipes into which this object has written, by name."""
+        """The pipes into which this object has written, by name; at most ``MOST_PIPES``."""
         self._name: str | None = None
         self._pipe: tuple[int, int] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stirred = asyncio.Event()
         self._resting: asyncio.TimerHandle | None = None
         self._is_wanted = False
+        self._retry_at = float("-inf")
+        """When the pipe may be tried again, by the loop's clock."""
+        self._has_complained = False
 
     def ring(self) -> None:
         """Notify the others: at once, or at the end of the pause since the last time."""
@@ -89,7 +99,7 @@ class Notifier:
     def _notify(self, folder: WakeFolder, name: str) -> bool:
         pipe = self._others.get(name)
         if pipe is None:
-            pipe = folder.open_pipe(name)
+            pipe = folder.open_pipe(name) if len(self._others) < MOST_PIPES else None
             if pipe is None:
                 return False
             self._others[name] = pipe
@@ -109,14 +119,28 @@ class Notifier:
         if self._name is not None and self._pipe is not None and self._folder.is_there(self._name, self._pipe[0]):
             return True
         self._stop_listening()
+        self._loop = asyncio.get_running_loop()
+        if self._loop.time() < self._retry_at:
+            return False
         try:
             self._name, *pipe = self._folder.make_pipe()
-        except OSError:
+        except OSError as error:
+            self._retry_at = self._loop.time() + RETRY_SECONDS
+            self._complain(error)
             return False
         self._pipe = (pipe[0], pipe[1])
-        self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._pipe[0], self._receive, self._pipe[0])
         return True
+
+    def _complain(self, error: OSError) -> None:
+        if isinstance(error, TooManyPipes) and not self._has_complained:
+            self._has_complained = True
+            LOG.warning(
+                "store %s: expected at most %d processes that wait for changes, found more; this one polls it; run "
+                "fewer processes, or use PostgreSQL",
+                self._path,
+                MOST_PIPES,
+            )
 
     def _receive(self, pipe: int) -> None:
         with suppress(OSError):

@@ -16,7 +16,13 @@ SEARCH_MODE = 0o010
 TRIES = 10
 """Most names tried for one pipe, and most times that the folder is made again."""
 SAFELY = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+MOST_PIPES = 256
+"""Most pipes beside one file: each process that commits holds a file descriptor for each."""
 _NUMBERS = count(1)
+
+
+class TooManyPipes(OSError):
+    """As many pipes as there may be have a reader already."""
 
 
 class WakeFolder:
@@ -33,13 +39,15 @@ class WakeFolder:
     def make_pipe(self) -> tuple[str, int, int]:
         """A new pipe that this process reads: its name, the end to read, and one to write that keeps it open.
 
-        Removes those of processes that have died. Raises OSError where there can be none.
+        Removes those of processes that have died. Raises TooManyPipes, or another OSError where there can be none.
         """
         for _ in range(TRIES):
             with suppress(FileNotFoundError, FileExistsError):  # the folder was removed, or the name is used
                 self._make()
                 with self._opened() as folder:
                     _clean(folder)
+                    if len(os.listdir(folder)) >= MOST_PIPES:  # noqa: PTH208  pathlib lists no descriptor
+                        raise TooManyPipes(f"{self._path}: expected fewer than {MOST_PIPES} pipes, found as many")
                     return self._new(folder)
         raise FileNotFoundError(self._path)
 
