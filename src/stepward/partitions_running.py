@@ -139,9 +139,9 @@ class PartitionsRunning(Running):
                     # A store that goes down during the start says either.
                     self._observers.emit("store.unavailable", error=str(error))
                     self._waiting_for[number] = str(error)
-                    _told(tried, StoreUnavailable(str(error)))
+                    _answer(tried, StoreUnavailable(str(error)))
                     await asyncio.sleep(self._poll)
-            _told(tried, None)
+            _answer(tried, None)
             await self._started[number].wait()
         except BaseException as error:
             if not tried.done():
@@ -157,7 +157,7 @@ class PartitionsRunning(Running):
         return await begin(self._served[number], place=PartitionPlace(self.hints, holds, self._whole.supervisor))
 
 
-def _told(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
+def _answer(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
     if not tried.done():
         tried.set_result(failure)
 

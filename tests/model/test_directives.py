@@ -5,7 +5,7 @@ import pytest
 from stepward.errors import IllegalTransition
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TASK_MOVES, TaskState
-from stepward.model.tasks.directives import FROM, SETTLED, TOLD, DirectiveVerb, judge
+from stepward.model.tasks.directives import CARRIED_OUT_BY_OWNER, FROM, SETTLED, DirectiveVerb, judge
 
 OWNED = [TaskState.PROCESSING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING]
 
@@ -36,7 +36,7 @@ def test_an_owned_task_is_moved_by_its_owner_alone(verb: DirectiveVerb, state: T
     owned = task(state, "s1")
     if state in SETTLED.get(verb, frozenset()):
         assert judge(verb, owned).after is state
-    elif verb in TOLD and state in FROM[verb]:
+    elif verb in CARRIED_OUT_BY_OWNER and state in FROM[verb]:
         verdict = judge(verb, owned)
         assert (verdict.after, verdict.by_owner) == (state, True)
     else:

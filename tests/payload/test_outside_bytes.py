@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from stepward.agent.http.answers import retry_after, told
+from stepward.agent.http.answers import excerpt, retry_after
 from stepward.errors import Refused
 from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.model.messages.completion_tokens import read_token
@@ -97,7 +97,7 @@ ENTRANCES: dict[str, tuple[Callable[[bytes], object], float]] = {
     "data of an event": (lambda data: decode_event(event(data)), LOOKED_AT),
     "value of an event": (lambda data: data_of(decode_event(event(data))), BUILT),
     "completion token": (lambda data: read_token(data.decode("latin1"), b"key"), LOOKED_AT),
-    "answer of an HTTP service": (told, LOOKED_AT),
+    "answer of an HTTP service": (excerpt, LOOKED_AT),
     "Retry-After": (lambda data: retry_after({"Retry-After": data.decode("latin1")}, 0.0), SPLIT),
     "answer to a webhook": (FINAL.match, LOOKED_AT),
     "outbox row": (lambda data: read(OutboxRow(1, b"1", data), limit=2 * SIZE), BUILT),
@@ -171,4 +171,4 @@ def test_a_refusal_does_not_repeat_all_that_came() -> None:
     with pytest.raises(Refused) as refused:
         decode_event(json.dumps({"id": "1", "source": "s", "type": "t", "specversion": huge}).encode())
     assert len(str(refused.value)) < 2_000
-    assert len(told(json.dumps({"title": huge}).encode())) == 2_000
+    assert len(excerpt(json.dumps({"title": huge}).encode())) == 2_000

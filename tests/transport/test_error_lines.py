@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from stepward.transport.broker.reconnecting import told
+from stepward.transport.broker.reconnecting import failure_text
 
 UNKNOWN = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -21,11 +21,14 @@ def wrapped(cause: Exception) -> Exception:
 
 @pytest.mark.parametrize("error", [UNKNOWN, wrapped(UNKNOWN)], ids=["itself", "wrapped"])
 def test_an_unknown_host_name_is_reported_as_such(error: Exception) -> None:
-    assert told(error) == "Name or service not known"
+    assert failure_text(error) == "Name or service not known"
 
 
 def test_other_errors_are_reported_in_the_systems_words() -> None:
-    assert told(ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)")) == "Connection refused"
-    assert told(TimeoutError()) == told(None) == "no answer"
-    assert told(ValueError("two\nlines")) == "two lines"
-    assert told(ValueError()) == "ValueError"
+    assert (
+        failure_text(ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 1)"))
+        == "Connection refused"
+    )
+    assert failure_text(TimeoutError()) == failure_text(None) == "no answer"
+    assert failure_text(ValueError("two\nlines")) == "two lines"
+    assert failure_text(ValueError()) == "ValueError"

@@ -176,7 +176,7 @@ def test_abandoning_a_delivered_outcome_is_a_divergence() -> None:
         await shipping
 
     message = changed(waiting_for_both, waiting_for_one, "charge/1")
-    assert "the record has charge as command 1, told of (ordinal 1); the code gave it up before" in message
+    assert "the record has charge as command 1, delivered (ordinal 1); the code gave it up before" in message
     message = changed(waiting_for_both, waiting_for_one)
     assert "the record has charge as command 1, under way; the code gave it up before" in message
 

@@ -34,7 +34,7 @@ class Call:
         "step",
         "task",
         "thread",
-        "untold",
+        "unpublished",
         "written",
     )
 
@@ -59,7 +59,7 @@ class Call:
         self.revoked = False
         """Its step was given up: a reply follows once nothing of it runs any more."""
         self.ended = False
-        self.untold: Progress | None = None
+        self.unpublished: Progress | None = None
         """The latest progress that its code reported and that was not published yet."""
         self.beaten_at = float("-inf")
         """When a heartbeat of it was last passed on."""

@@ -69,7 +69,7 @@ class Heartbeats:
         if call is None:
             return
         if progress is not None:
-            call.untold = call.request.progressed(progress, self._now())
+            call.unpublished = call.request.progressed(progress, self._now())
         if call.ended:
             return  # Its reply is about to leave, and takes along what is still of use.
         if self._now() >= call.beaten_at + EVERY:
@@ -125,7 +125,7 @@ class Heartbeats:
 def _by_queue(calls: Sequence[Call]) -> dict[str, list[Progress]]:
     queues: dict[str, list[Progress]] = {}
     for call in calls:
-        word, call.untold = call.untold, None
+        word, call.unpublished = call.unpublished, None
         if word is not None:
             queues.setdefault(call.request.reply_to, []).append(word)
     return queues

@@ -138,7 +138,7 @@ def _progress(group: Sequence[CallReply]) -> list[AgentMessage]:
     """The replies, each after what its call had still to tell of its progress."""
     words: list[AgentMessage] = []
     for call, reply in group:
-        if call.untold is not None and reply.outcome in UNFINISHED:
-            words.append(call.untold)
+        if call.unpublished is not None and reply.outcome in UNFINISHED:
+            words.append(call.unpublished)
         words.append(reply)
     return words

@@ -78,11 +78,11 @@ def exit_code(call: Callable[[], Any]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
-        return told(error)
+        return _exit_code_of(error)
     return code if isinstance(code, int) else DONE
 
 
-def told(error: Exception) -> int:
+def _exit_code_of(error: Exception) -> int:
     """Print the error in one line, and return its exit code."""
     if isinstance(error, Silent):
         return error.code

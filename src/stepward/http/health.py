@@ -16,7 +16,7 @@ READY_SECONDS = 2.0
 """Seconds within which the store must answer."""
 FRESH_SECONDS = 1.0
 """Seconds for which an answer is kept: the store is asked once in them, however often monitors or strangers ask."""
-NOBODY = ""
+NO_CREDENTIAL = ""
 """An id that no credential has, looked up to check that the store answers."""
 
 
@@ -42,7 +42,7 @@ async def _answers(source: ClientSource) -> bool:
     try:
         async with asyncio.timeout(READY_SECONDS):
             client = await source.client()
-            await session_of(client).store.operators.credential(NOBODY)
+            await session_of(client).store.operators.credential(NO_CREDENTIAL)
     except (StepwardError, TimeoutError):
         return False
     return True

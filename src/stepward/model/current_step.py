@@ -97,8 +97,7 @@ class CurrentStep:
     @property
     def progress(self) -> Any:
         """The progress of the last ``heartbeat``, of this attempt or an earlier one; None if there was none."""
-        told = self._progress
-        return readable(told)
+        return readable(self._progress)
 
     def heartbeat(self, progress: Any = None) -> None:
         """Report that the work goes on, with its progress: any JSON of at most 2 KiB.
@@ -107,10 +106,11 @@ class CurrentStep:
         and the step's next attempt receives it. Raises InvalidPayload or PayloadTooLarge; LeaseLapsed if this process
         was paused for so long that another one has the step: call it before you act.
         """
-        told = None
+        encoded = None
         if progress is not None:
-            told = self._progress = encode(progress, f"progress of {self.name}", limit=PROGRESS_BYTES, advice=SHORTEN)
-        self._beat(self._request, told)
+            encoded = encode(progress, f"progress of {self.name}", limit=PROGRESS_BYTES, advice=SHORTEN)
+            self._progress = encoded
+        self._beat(self._request, encoded)
 
     def write(self, value: WrittenValue) -> None:
         """Have a value committed with the step's outcome; use ``publish`` and ``stream``. Raises PayloadTooLarge."""

@@ -61,13 +61,13 @@ class FailureConverter:
         """The error object; data that JSON cannot represent become text."""
         error = _raised(error)
         data: dict[str, Any] = error.data if isinstance(error, Unrecoverable) else {}
-        told = {"message": self.message(error), "type": type(error).__name__, **self.place(error)}
+        fields = {"message": self.message(error), "type": type(error).__name__, **self.place(error)}
         try:
-            return encode({**told, "data": self._data(data)}, "error")
+            return encode({**fields, "data": self._data(data)}, "error")
         except BaseException:  # Data that cannot be converted must not hide the error.
             text = self.text(_shown(data))
             return encode(
-                {name: ascii(value)[1:-1] for name, value in told.items()} | {"data": {"unreadable": text}}, "error"
+                {name: ascii(value)[1:-1] for name, value in fields.items()} | {"data": {"unreadable": text}}, "error"
             )
 
     def message(self, error: BaseException) -> str:
@@ -128,18 +128,18 @@ def brief(error: bytes | None) -> dict[str, Any]:
     known = read(error)
     failure = known.get("failure")
     of_step = failure if isinstance(failure, dict) else {}
-    told = {"error": known.get("message"), "type": known.get("type"), "step": known.get("step")}
-    told |= {"at": known.get("at") or of_step.get("at")}
-    told |= {"traceback": None if known.get("step") else known.get("traceback")}
-    return {name: value for name, value in told.items() if value}
+    fields = {"error": known.get("message"), "type": known.get("type"), "step": known.get("step")}
+    fields |= {"at": known.get("at") or of_step.get("at")}
+    fields |= {"traceback": None if known.get("step") else known.get("traceback")}
+    return {name: value for name, value in fields.items() if value}
 
 
 def settled(error: bytes | None, *, attempt: int, maybe_done: bool, before: bytes | None) -> bytes:
     """The error object to record for a failed attempt; ``before`` is the step's error until then."""
     sent, known = read(error), read(before)
-    told = {name: sent[name] for name in SENT if sent.get(name) is not None}
+    fields = {name: sent[name] for name in SENT if sent.get(name) is not None}
     return recorded(
-        {"type": "Error", "data": {}, **told, "maybe_done": maybe_done, "attempt": attempt, **history(known, attempt)}
+        {"type": "Error", "data": {}, **fields, "maybe_done": maybe_done, "attempt": attempt, **history(known, attempt)}
     )
 
 

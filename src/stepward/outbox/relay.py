@@ -156,5 +156,5 @@ class Relay:
 
 
 def _reason(error: Exception) -> str:
-    told = str(error) if isinstance(error, Refused) else f"expected a row of Outbox.put, found {error!r}"
-    return told.replace("\0", "�").encode(errors="replace").decode()[:REASON_LENGTH]
+    reason = str(error) if isinstance(error, Refused) else f"expected a row of Outbox.put, found {error!r}"
+    return reason.replace("\0", "�").encode(errors="replace").decode()[:REASON_LENGTH]

@@ -109,7 +109,7 @@ class Listeners:
 
     ended: Callable[[Task], None]
     """A task has ended."""
-    told: Callable[[], None]
+    events_written: Callable[[], None]
     """Status events stand in their queues."""
     wrote: Callable[[], None]
     """Values or answers for readers outside are written."""
@@ -142,17 +142,17 @@ class Conclusions:
 
     def draw(self, touched: Sequence[ActiveTask], missed: Mapping[str, str]) -> None:
         """The changes of these tasks are durable but for those that ``missed``, by uid, with the reason."""
-        has_told = False
+        has_events = False
         for active in touched:
             reason = missed.get(active.task.uid)
             if reason is None:
-                has_told |= active.change is not None and active.change.status_events is not None
+                has_events |= active.change is not None and active.change.status_events is not None
                 self._conclude(active)
             else:
                 self._miss(active, reason)
         self._misses.forget(active.task.uid for active in touched if active.task.uid not in missed)
-        if has_told:
-            self._listeners.told()
+        if has_events:
+            self._listeners.events_written()
 
     def _conclude(self, active: ActiveTask) -> None:
         if active.change is not None:
@@ -196,5 +196,5 @@ class Conclusions:
     def _report_end(self, task: Task) -> None:
         self._listeners.ended(task)
         if self._observers.listening:
-            told = brief(task.error) if task.state is TaskState.ERROR else {}
-            self._observers.emit(f"task.{task.state}", task=task.id, workflow=task.workflow, **told)
+            failure = brief(task.error) if task.state is TaskState.ERROR else {}
+            self._observers.emit(f"task.{task.state}", task=task.id, workflow=task.workflow, **failure)

@@ -248,13 +248,17 @@ def checked(reply: Reply, limit: int, operations: Operations) -> Reply:
 
 def _unreadable(reply: Reply, error: Refused) -> Reply:
     """The reply that is recorded in place of one that cannot be read."""
-    told = {"message": f"{reply.key}: what its Agent sent cannot be recorded: {error}", "type": UNREADABLE, "data": {}}
+    failure = {
+        "message": f"{reply.key}: what its Agent sent cannot be recorded: {error}",
+        "type": UNREADABLE,
+        "data": {},
+    }
     return replace(
         reply,
         outcome=Outcome.GAVE_UP,
         output=None,
         written=None,
-        error=encode(told, "error"),
+        error=encode(failure, "error"),
         maybe_done=True,
     )
 

@@ -107,9 +107,9 @@ class Submitter:
         """The event for a refused message's response queue, appended in the commit that moves the message to the
         dead letters."""
         dead_letters = [(stored.token, reason) for stored, reason in dead]
-        told = {stored.token: event for stored, reason in dead if (event := self._refused(stored.body, reason))}
-        await self._queues.bury(self._queue, dead_letters, told)
-        if told:
+        events = {stored.token: event for stored, reason in dead if (event := self._refused(stored.body, reason))}
+        await self._queues.bury(self._queue, dead_letters, events)
+        if events:
             self._submitted()
 
 

@@ -191,7 +191,7 @@ def _expiry(step: ExpiredStep, known: dict[str, Any]) -> dict[str, Any]:
     before = known.get("expired")
     count = 1 + (before if isinstance(before, int) else max(0, step.failure_count - bool(known)))
     message = f"{step.key} did not finish within its complete-by {count} time{'s' * (count > 1)}"
-    last = _last_told(known)
+    last = _last_reported(known)
     return {
         "message": f"{message}; last error: {last}" if last else message,
         "type": EXPIRED,
@@ -203,13 +203,13 @@ def _expiry(step: ExpiredStep, known: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _last_told(known: dict[str, Any]) -> object:
+def _last_reported(known: dict[str, Any]) -> object:
     """The message of the last attempt that reported an error."""
     if known.get("type") != EXPIRED:
         return known.get("message")
     earlier = known.get("earlier")
-    told = [each for each in earlier if each.get("type") != EXPIRED] if isinstance(earlier, list) else []
-    return told[-1].get("message") if told else None
+    reported = [each for each in earlier if each.get("type") != EXPIRED] if isinstance(earlier, list) else []
+    return reported[-1].get("message") if reported else None
 
 
 def _in_doubt(step: ExpiredStep) -> bool:

@@ -49,8 +49,8 @@ def raised(error: BaseException, workflow: str, failures: FailureConverter) -> C
 
 def failed(kind: str, message: str, place: Mapping[str, str] = NO_PLACE) -> Failed:
     """A bug: nothing is undone, an operator is alerted. ``place`` has its ``at`` and ``traceback``, if known."""
-    told = {name: _encodable(text) for name, text in place.items()}
-    value = {"message": _clean(message), "type": kind, "data": {}, "maybe_done": False, **told}
+    fields = {name: _encodable(text) for name, text in place.items()}
+    value = {"message": _clean(message), "type": kind, "data": {}, "maybe_done": False, **fields}
     return Failed(encode(value, "error"), step_failed=False)
 
 

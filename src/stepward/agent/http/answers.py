@@ -39,13 +39,13 @@ def result(what: str, status: int, headers: Mapping[str, str], body: bytes, now:
     """
     if 200 <= status < 300:
         return _json(what, status, body)
-    message = f"{what}: expected success, found {status} {told(body)}".rstrip()
+    message = f"{what}: expected success, found {status} {excerpt(body)}".rstrip()
     if status in NOT_BEGUN or status >= 500:
         raise ServiceUnavailable(message, maybe_done=status not in NOT_BEGUN, retry_after=retry_after(headers, now))
     raise Unrecoverable(message, maybe_done=not is_safe and _leaves_doubt(status), status=status)
 
 
-def told(body: bytes) -> str:
+def excerpt(body: bytes) -> str:
     """What a problem document says, or the beginning of any other body."""
     try:
         problem = msgspec.json.decode(body, type=ServiceProblem)

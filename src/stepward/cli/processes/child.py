@@ -71,8 +71,8 @@ class Child:
 
     async def _read(self, line: asyncio.StreamReader) -> None:
         with suppress(ConnectionError):
-            while told := (await line.readline()).decode(errors="replace").rstrip("\n"):
-                if told == READY:
+            while line_read := (await line.readline()).decode(errors="replace").rstrip("\n"):
+                if line_read == READY:
                     self._ready.set()
-                self.is_drained |= told == DRAINED
-                self.complaint = told.removeprefix(FAILED) if told.startswith(FAILED) else self.complaint
+                self.is_drained |= line_read == DRAINED
+                self.complaint = line_read.removeprefix(FAILED) if line_read.startswith(FAILED) else self.complaint

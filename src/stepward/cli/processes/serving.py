@@ -86,7 +86,7 @@ async def _serve(app: App, actors: Actors) -> None:
         async with app.running(**actors._asdict()) as running:
             header(app, actors, {})
             say("Ready; SIGTERM or ^C drains.")
-            if await _until_told(running, signals.stop, ends):
+            if await _until_stopped(running, signals.stop, ends):
                 say_draining(app.settings)
     say(last_words())
 
@@ -103,11 +103,11 @@ async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
     with bounded_stop(patience(app.settings)) as ends:
         async with app.running(**actors._asdict()) as running:
             tether.ready()
-            if await _until_told(running, signals.stop, ends):
+            if await _until_stopped(running, signals.stop, ends):
                 tether.drained()
 
 
-async def _until_told(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> bool:
+async def _until_stopped(running: Running, stop: asyncio.Event, ends: Callable[[], None]) -> bool:
     """Wait for a signal, an operator's drain, or an actor that ends by a bug: then raise that exception.
 
     True after a drain.

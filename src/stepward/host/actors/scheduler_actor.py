@@ -102,6 +102,9 @@ class SchedulerActor:
         )
         endings = parts.endings
         listeners = Listeners(
-            ended=endings.report_end, told=parts.queues.wake, wrote=endings.written.hint, gave_up=self._pace.ask
+            ended=endings.report_end,
+            events_written=parts.queues.wake,
+            wrote=endings.written.hint,
+            gave_up=self._pace.ask,
         )
         return assemble(context, capacity.rooms(instance), self.local_submissions, listeners, threads=parts.threads)

@@ -91,8 +91,8 @@ class UnservedQueues:
         known = [submission_queue(app, submission.queue) for submission in self._parts.submissions]
         posted = await queues.nonempty(f"submissions.{app}.", known)
         # A process that was restarted knows only the queues that it has carried since.
-        told = {queue for queue in raised if queue.startswith(f"replies.{app}.")}
-        responses = await queues.nonempty(f"replies.{app}.", told.union(self._carried))
+        response_queues = {queue for queue in raised if queue.startswith(f"replies.{app}.")}
+        responses = await queues.nonempty(f"replies.{app}.", response_queues.union(self._carried))
         serving = [each.serves for each in instances if each.alive and each.role is Role.SUBMISSION]
         served = {submission_queue(app, queue) for serves in serving for queue in serves}
         found = {queue: UNSERVED_SECONDS for queue, is_read in posted.items() if not is_read and queue not in served}

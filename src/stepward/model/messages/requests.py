@@ -11,7 +11,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.model.tracing.span_ids import attempt_span_id, trace_id
 
-WITHDRAWN = b'{"message":"withdrawn before it began: nobody waits for the step any more","type":"Withdrawn","data":{}}'
+WITHDRAWN = b'{"message":"withdrawn before it began: the step is no longer waited for","type":"Withdrawn","data":{}}'
 RESPONSE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 

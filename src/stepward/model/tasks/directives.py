@@ -56,7 +56,7 @@ SETTLED: dict[DirectiveVerb, frozenset[TaskState]] = {
 TRIED = frozenset({T.PENDING, T.PROCESSING, T.WAITING})
 """The states of a task that is stopped because its code does not fit its record, or is being tried again."""
 
-TOLD = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL, DirectiveVerb.SUSPEND})
+CARRIED_OUT_BY_OWNER = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL, DirectiveVerb.SUSPEND})
 """The directives for a task that has an owner."""
 
 
@@ -74,7 +74,7 @@ def judge(verb: str, task: Task) -> DirectiveVerdict:
         raise _illegal(asked, task, f"a task that is {_either(FROM[asked])}")
     if task.locked_by is None:
         return _moved(asked, task)
-    if asked not in TOLD:
+    if asked not in CARRIED_OUT_BY_OWNER:
         raise _illegal(asked, task, "a task that no Scheduler is working on")
     return DirectiveVerdict(task.state, task.undo_to, by_owner=True)
 
@@ -119,7 +119,7 @@ def _way(task: Task) -> str:
 def _is_possible(verb: DirectiveVerb, task: Task) -> bool:
     if verb is DirectiveVerb.RESUBMIT and is_stopped(task):
         return task.state in TRIED or task.state in FROM[verb]
-    return task.state in FROM[verb] and (not task.locked_by or verb in TOLD)
+    return task.state in FROM[verb] and (not task.locked_by or verb in CARRIED_OUT_BY_OWNER)
 
 
 def _either(states: frozenset[TaskState]) -> str:

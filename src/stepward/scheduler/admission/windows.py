@@ -29,7 +29,7 @@ Key = str | None
 class Window:
     """How many requests an Agent may hold of this Scheduler, and which it holds."""
 
-    __slots__ = ("_was_open", "backlog", "capacity", "is_barred", "share", "starved_for", "taken", "told")
+    __slots__ = ("_was_open", "backlog", "capacity", "is_barred", "is_reported", "share", "starved_for", "taken")
 
     def __init__(self, room: Room) -> None:
         self.share = self.capacity = room.requests
@@ -39,7 +39,7 @@ class Window:
         self.taken: set[BacklogKey] = set()
         self.backlog = Backlog()
         self.starved_for: float | None = None
-        self.told = False
+        self.is_reported = False
 
     def resize(self, room: Room) -> None:
         """Close to a smaller share at once; open to a larger one step by step, after an outage from one request on."""
@@ -167,11 +167,11 @@ class Windows:
         self._starved_at = now
         for agent, window in self._windows.items():
             if window.capacity > 0 or window.is_barred or not window.backlog:
-                window.starved_for, window.told = None, False
+                window.starved_for, window.is_reported = None, False
                 continue
             window.starved_for = 0.0 if window.starved_for is None else window.starved_for + passed
-            if not window.told and window.starved_for >= STARVED_AFTER:
-                window.told = True
+            if not window.is_reported and window.starved_for >= STARVED_AFTER:
+                window.is_reported = True
                 yield agent, window.backlog.first()
 
     def _window_of(self, step: Step) -> Window:

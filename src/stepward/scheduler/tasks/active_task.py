@@ -263,8 +263,8 @@ class ActiveTask:
         change = self.change
         if change is None:
             return False
-        is_told = any(finish.ordinal is not None for finish in change.finishes)
-        return bool(change.delivers or _has_outcome(change.inserts) or is_told)
+        is_delivered = any(finish.ordinal is not None for finish in change.finishes)
+        return bool(change.delivers or _has_outcome(change.inserts) or is_delivered)
 
     @property
     def made_progress(self) -> bool:

@@ -75,8 +75,8 @@ def too_deep(step: Step, limit: int) -> Reply:
 
 def end_of(state: str, output: bytes | None, error: bytes | None, *, undoing: bool) -> bytes:
     """The row for a parent's inbox about a child's end; ``undoing``: whether its undo had begun."""
-    told = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
-    return msgspec.json.encode(told | {"undoing": undoing})
+    outcome = {"state": state, "output": msgspec.Raw(output or b"null"), "error": msgspec.Raw(error or b"null")}
+    return msgspec.json.encode(outcome | {"undoing": undoing})
 
 
 def reply_of(body: bytes, step: Step) -> Reply:

@@ -108,9 +108,9 @@ class Inbox:
             step = _child_step(active, read_place(row.name))
             reply = None if step is None else child_tasks.reply_of(row.body, step)
         elif row.kind is InboxKind.REPLY:
-            told = msgspec.json.decode(row.body, type=RecordedReply)
-            step = active.open.get((told.run, told.key))
-            reply = self._checked(told) if told.recorded_at is None else None
+            recorded = msgspec.json.decode(row.body, type=RecordedReply)
+            step = active.open.get((recorded.run, recorded.key))
+            reply = self._checked(recorded) if recorded.recorded_at is None else None
         else:
             return
         if step is not None and reply is not None and _is_for(reply, step):
@@ -232,6 +232,6 @@ def _complaint_about(row: InboxRow) -> str | None:
 def _alert(task: Task, row: InboxRow, complaint: str, now: float) -> Alert:
     message = (
         f"{task.id}: expected in its inbox what Stepward writes there, found as {row.kind} from "
-        f"{row.sender or 'nobody'} what cannot be read ({complaint}): dropped; find the program that writes there"
+        f"{row.sender or 'no sender'} what cannot be read ({complaint}): dropped; find the program that writes there"
     )
     return rows.alert(task, "unreadable_inbox", message, now, found=row.kind.value, name=row.name, sender=row.sender)

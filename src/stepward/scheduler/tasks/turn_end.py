@@ -177,11 +177,11 @@ def _bound(active: ActiveTask, now: float) -> None:
         begun = None if change is None else _begun_until(active, change)
     if change is not None and change.born is not None:
         task.complete_by = active.held_until(now)
-    elif not _is_told(task.complete_by, begun, active, now):
+    elif not _is_close_enough(task.complete_by, begun, active, now):
         active.changed().complete_by = of_steps(active.open.values())
 
 
-def _is_told(written: float | None, begun: float | None, active: ActiveTask, now: float) -> bool:
+def _is_close_enough(written: float | None, begun: float | None, active: ActiveTask, now: float) -> bool:
     """Whether the row says well enough when the steps end, those that begin now by ``begun``."""
     if begun is not None and (written is None or begun > written):
         return False

@@ -64,17 +64,17 @@ class MessageStore(Protocol):
         ...
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Moves messages (tokens, each with the reason) to the dead letters, and raises one alert for each queue until
         it is acknowledged.
 
-        ``told`` are status events, each with its queue, that are put in the same commit.
+        ``events`` are status events, each with its queue, that are put in the same commit.
         """
         ...
 
     async def bury_bodies(
-        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], events: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """The same for messages of a broker: bodies, each with the reason and the number of tries."""
         ...

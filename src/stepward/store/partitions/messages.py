@@ -61,13 +61,13 @@ class PartitionedMessages:
             await _settle(partition, queue, own)
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """As ``MessageStore.bury``, in the store of each message."""
         reasons = dict(dead_letters)
         for partition, own in self._partitions.by_number(reasons).items():
             letters = [(token, reasons[outside(partition.number, token)]) for token in own]
-            await _bury(partition, queue, letters, told)
+            await _bury(partition, queue, letters, events)
 
     async def filled(self, queues: Sequence[str]) -> set[str]:
         found = await self._partitions.read_each(lambda store: store.messages.filled(queues))
@@ -100,6 +100,6 @@ async def _settle(partition: Partition, queue: str, tokens: Sequence[int]) -> No
 
 
 async def _bury(
-    partition: Partition, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]]
+    partition: Partition, queue: str, dead_letters: Sequence[tuple[int, str]], events: Sequence[tuple[str, bytes]]
 ) -> None:
-    await partition.ask(lambda store: store.messages.bury(queue, dead_letters, told))
+    await partition.ask(lambda store: store.messages.bury(queue, dead_letters, events))

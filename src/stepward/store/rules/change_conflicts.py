@@ -9,7 +9,7 @@ from stepward.store.contract import (
 )
 
 NOT_AS_READ = "the task is not as read"
-TOLD_BY_OTHERS = "events: another process has reported on the task since it was read"
+REPORTED_BY_OTHERS = "events: another process has reported on the task since it was read"
 
 
 class Missed(Exception):

@@ -56,7 +56,7 @@ async def bury(
     connection: VerbConnection,
     queue: str,
     letters: Sequence[tuple[int, str]],
-    told: Sequence[tuple[str, bytes]],
+    events: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
     """Moves messages of a queue to the dead letters, by token and reason, and reports those that existed."""
@@ -65,7 +65,7 @@ async def bury(
         many = [(token, without_nul(reason)) for token, reason in letters]
         await connection.change_each("messages.bury", many, queue, now)
     if count := await connection.change_each("messages.delete", [(token,) for token, _ in letters], queue):
-        await status_events.put(connection, told, now)
+        await status_events.put(connection, events, now)
         await _alert(connection, queue, letters[0][1], now, count=count, dropped=count * full)
 
 
@@ -73,7 +73,7 @@ async def bury_bodies(
     connection: VerbConnection,
     queue: str,
     letters: Sequence[tuple[bytes, str, int]],
-    told: Sequence[tuple[str, bytes]],
+    events: Sequence[tuple[str, bytes]],
     now: float,
 ) -> None:
     """Inserts dead letters for messages of a broker: body, reason and tries."""
@@ -81,7 +81,7 @@ async def bury_bodies(
     if not full:
         many = [(body, without_nul(reason), tries) for body, reason, tries in letters]
         await connection.change_each("messages.bury_body", many, queue, now)
-    await status_events.put(connection, told, now)
+    await status_events.put(connection, events, now)
     await _alert(connection, queue, letters[0][1], now, count=len(letters), dropped=len(letters) * full)
 
 

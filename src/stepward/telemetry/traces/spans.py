@@ -96,10 +96,12 @@ class SpanWriter:
         """Add the span of an attempt of a step."""
         self._add(ids, attempt_template(key, attempt), period)
 
-    def task(self, ids: SpanIds, name: str, told: Mapping[str, str], period: SpanPeriod, link: SpanIds | None) -> None:
+    def task(
+        self, ids: SpanIds, name: str, attributes: Mapping[str, str], period: SpanPeriod, link: SpanIds | None
+    ) -> None:
         """Add the span of a task, with attributes and a link to the span of its submission."""
         links = [] if link is None else [Span.Link(trace_id=link.trace, span_id=link.span)]
-        rest = Span(attributes=_texts(told), links=links).SerializeToString()
+        rest = Span(attributes=_texts(attributes), links=links).SerializeToString()
         self._add(ids, template(name, OtlpKind.INTERNAL) + rest, period)
 
     def named(self, ids: SpanIds, name: str, kind: OtlpKind, period: SpanPeriod) -> None:

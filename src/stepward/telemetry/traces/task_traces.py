@@ -87,8 +87,8 @@ class TaskTraces:
         # A turn that took the submission in may have read the clock before the submission did.
         began_at = min(task.created_at, task.started_at or task.created_at)
         period = SpanPeriod(began_at, move.at, error_type(move.error) if move.after is TaskState.ERROR else None)
-        told = {"task.id": task.id, "workflow": task.workflow, "version": task.version, "state": str(move.after)}
-        shown = {f"stepward.{name}": value for name, value in told.items()}
+        attributes = {"task.id": task.id, "workflow": task.workflow, "version": task.version, "state": str(move.after)}
+        shown = {f"stepward.{name}": value for name, value in attributes.items()}
         self._spans.task(ids, task.workflow, shown, period, _submitted_in(task))
 
     def _performed(self, fields: Mapping[str, Any]) -> None:

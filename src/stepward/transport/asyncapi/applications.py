@@ -163,7 +163,7 @@ DATA: dict[StatusEventType, tuple[type[EventData], str]] = {
     StatusEventType.UNDONE: (ErrorData, "The end, with everything undone."),
     StatusEventType.CANCELLED: (ErrorData, "The end of a task that was cancelled, with everything undone."),
 }
-STATUS = tuple(told.value.removeprefix("stepward.").title().replace(".", "") for told in DATA)
+STATUS = tuple(kind.value.removeprefix("stepward.").title().replace(".", "") for kind in DATA)
 """The names of the messages: ``TaskCompleted``."""
 
 
@@ -171,13 +171,13 @@ def application_schemas() -> dict[str, Schema]:
     """Schemas of submissions, of each type of status event by the message's name, and of their parts."""
     kinds: dict[type[Struct], None] = dict.fromkeys([Submission, StatusEventEnvelope, ErrorObject])
     kinds |= dict.fromkeys(data for data, _ in DATA.values())
-    told = {name: _schema(name, *item) for name, item in zip(STATUS, DATA.items(), strict=True)}
-    return schemas(list(kinds)) | told
+    kind = {name: _schema(name, *item) for name, item in zip(STATUS, DATA.items(), strict=True)}
+    return schemas(list(kinds)) | kind
 
 
-def _schema(name: str, told: StatusEventType, described: tuple[type[EventData], str]) -> Schema:
+def _schema(name: str, kind: StatusEventType, described: tuple[type[EventData], str]) -> Schema:
     data, text = described
-    own = {"type": {"enum": [told.value]}, "data": refer(data)}
+    own = {"type": {"enum": [kind.value]}, "data": refer(data)}
     return {
         "title": name,
         "description": text,

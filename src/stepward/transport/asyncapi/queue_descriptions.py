@@ -32,7 +32,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 ASKED = tuple(request_queues.ARGUMENTS.items())
 POSTED = tuple(declarations.POSTED.items())
-TOLD = tuple(declarations.TOLD.items())
+RESPONSE_ARGUMENTS = tuple(declarations.RESPONSE_ARGUMENTS.items())
 
 ROUTES = (
     Route(
@@ -89,7 +89,7 @@ ROUTES = (
         stream="STEPWARD_{app}+responses",
         retention="limits",
         queue="stepward.{app}.responses.{name}",
-        arguments=TOLD,
+        arguments=RESPONSE_ARGUMENTS,
     ),
 )
 

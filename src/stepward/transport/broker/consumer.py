@@ -27,24 +27,24 @@ A short wait pays: a Scheduler learns of an attempt's end before the Agent's slo
 REST_SECONDS = 1.0
 """Seconds before another try to return a message."""
 SHOWN = 200
-Told_contra = TypeVar("Told_contra", contravariant=True)
+Handle_contra = TypeVar("Handle_contra", contravariant=True)
 
 Put = Callable[[str, Sequence[AgentMessage], bool], Awaitable[None]]
 """Appends messages to a queue; ``again`` marks those that may have been delivered before."""
 
 
-class Source(Protocol[Told_contra]):
+class Source(Protocol[Handle_contra]):
     """A broker's part in one queue. All methods raise TransportError."""
 
     async def ask(self, limit: int, lease: float) -> float:
         """Ensure that up to ``limit`` messages arrive; the seconds after which to ask again."""
         ...
 
-    async def acknowledge(self, handles: Sequence[Told_contra]) -> None:
+    async def acknowledge(self, handles: Sequence[Handle_contra]) -> None:
         """Acknowledge these broker messages."""
         ...
 
-    async def extend(self, handles: Sequence[Told_contra], lease: float) -> None:
+    async def extend(self, handles: Sequence[Handle_contra], lease: float) -> None:
         """Extend the leases of these by ``lease`` seconds from now."""
         ...
 
@@ -52,7 +52,7 @@ class Source(Protocol[Told_contra]):
         """Request no messages before the next ``ask``: there is no room here."""
         ...
 
-    async def refuse(self, handles: Sequence[Told_contra]) -> None:
+    async def refuse(self, handles: Sequence[Handle_contra]) -> None:
         """Return these to the broker at once."""
         ...
 

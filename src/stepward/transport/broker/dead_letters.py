@@ -28,7 +28,7 @@ class BrokerDeadLetter(Struct, frozen=True, gc=False):
     body: bytes
     reason: str
     tries: int = 1
-    told: tuple[str, bytes] | None = None
+    event: tuple[str, bytes] | None = None
     """A response queue, and the event that is appended to it in the commit that moves the message."""
 
 
@@ -45,7 +45,7 @@ class DeadLetters(Protocol):
     """The part of a store that keeps dead letters."""
 
     async def bury_bodies(
-        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], event: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Insert dead letters that were never messages of the store."""
         ...
@@ -60,9 +60,9 @@ def burying(store: DeadLetters) -> Bury:
 
     async def bury(queue: str, dead_letters: Sequence[BrokerDeadLetter]) -> None:
         try:
-            told = [each.told for each in dead_letters if each.told is not None]
+            event = [each.event for each in dead_letters if each.event is not None]
             await store.bury_bodies(
-                queue, [(each.body[:LARGEST], each.reason, each.tries) for each in dead_letters], told
+                queue, [(each.body[:LARGEST], each.reason, each.tries) for each in dead_letters], event
             )
         except StoreError as error:
             raise TransportError(f"queue {queue}: expected the store to take a dead letter, found: {error}") from error

@@ -88,7 +88,7 @@ class Reconnecting(Generic[Connection]):
         if self._connection is connection:
             self._why = why
             self._grace_until = asyncio.get_running_loop().time() + GRACE_SECONDS
-            self._observers.emit("transport.lost", broker=self._what, error=told(why))
+            self._observers.emit("transport.lost", broker=self._what, error=failure_text(why))
             await self._change(None)
 
     async def close(self) -> Connection | None:
@@ -185,19 +185,19 @@ class Reconnecting(Generic[Connection]):
 
     def _unanswered(self, what: str, error: Exception | None) -> TransportError:
         return TransportError(
-            f"{what}: expected {self._what} to do its part, found: {told(error)}; look at the servers"
+            f"{what}: expected {self._what} to do its part, found: {failure_text(error)}; look at the servers"
         )
 
     def _unreached(self) -> TransportError:
         if isinstance(self._why, QueueRefused):
             return QueueRefused(str(self._why), reason=self._why.reason)
         return TransportError(
-            f"transport: expected {self._what} to answer, found: {told(self._why)}; "
+            f"transport: expected {self._what} to answer, found: {failure_text(self._why)}; "
             "start it, or look at host, port and login"
         )
 
 
-def told(error: Exception | None) -> str:
+def failure_text(error: Exception | None) -> str:
     """A client's error, in one line."""
     if (failed := handshake_error(error)) is not None:
         return failed

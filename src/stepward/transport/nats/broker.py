@@ -84,9 +84,9 @@ class NatsBroker:
         client = await self._link.client()
         began_at = asyncio.get_running_loop().time()
         with self._link.reaching("revocation"):
-            await client.publish(self._stream.told, body)
+            await client.publish(self._stream.broadcasts, body)
         if client is not self._may_broadcast:
-            await self._link.heed(client, "revocation", self._stream.told, began_at)
+            await self._link.heed(client, "revocation", self._stream.broadcasts, began_at)
             self._may_broadcast = client
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
@@ -112,8 +112,8 @@ class NatsBroker:
 
     async def _listen(self, client: Client) -> None:
         began_at = asyncio.get_running_loop().time()
-        await client.subscribe(self._stream.told, cb=self._received)
-        await self._link.heed(client, "broadcasts to all processes", self._stream.told, began_at)
+        await client.subscribe(self._stream.broadcasts, cb=self._received)
+        await self._link.heed(client, "broadcasts to all processes", self._stream.broadcasts, began_at)
 
     async def _look_after(self, queue: str) -> None:
         """Make the consumer of an Agent's queue again if it was deleted."""

@@ -14,7 +14,7 @@ from stepward.runtime.cancelling import give_up
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.queues.broker_backend import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue
-from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
+from stepward.transport.queues.contract import NO_EVENTS, Stored, Watching
 
 R = TypeVar("R")
 ALL = "submissions and responses"
@@ -126,7 +126,7 @@ class BrokerQueues:
         await self._work_queue(queue).extend(tokens, lease)
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Mapping[int, tuple[str, bytes]] = NO_EVENTS
     ) -> None:
         """Move messages to the dead letters first and settle them then: a crash in between moves a message again."""
         await self._reach(queue)
@@ -134,7 +134,7 @@ class BrokerQueues:
         if part is None:
             return
         found = [
-            BrokerDeadLetter(given.body, reason, given.tries, told.get(token))
+            BrokerDeadLetter(given.body, reason, given.tries, events.get(token))
             for token, reason in dead_letters
             if (given := part.given(token)) is not None
         ]

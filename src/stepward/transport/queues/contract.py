@@ -50,7 +50,7 @@ class Watching(Protocol):
         ...
 
 
-NOTHING_TOLD: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
+NO_EVENTS: Mapping[int, tuple[str, bytes]] = MappingProxyType({})
 
 
 class AppQueues(Protocol):
@@ -100,11 +100,11 @@ class AppQueues(Protocol):
         ...
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Mapping[int, tuple[str, bytes]] = NO_EVENTS
     ) -> None:
         """Move messages to the dead letters in the store, each with the reason.
 
-        ``told`` holds by token, for a response queue, the event that is appended in the same commit.
+        ``events`` holds by token, for a response queue, the event that is appended in the same commit.
         """
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from stepward.transport.queues.contract import NOTHING_TOLD, AppQueues, Stored, Watching
+from stepward.transport.queues.contract import NO_EVENTS, AppQueues, Stored, Watching
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class ForwardingQueues:
         return await self.inner.nonempty(prefix, known)
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Mapping[int, tuple[str, bytes]] = NO_EVENTS
     ) -> None:
-        await self.inner.bury(queue, dead_letters, told)
+        await self.inner.bury(queue, dead_letters, events)
 
     def wake(self) -> None:
         self.inner.wake()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from stepward.errors import StoreError, TransportError
 from stepward.runtime.cancelling import retrieve
-from stepward.transport.queues.contract import NOTHING_TOLD, Stored, Watching
+from stepward.transport.queues.contract import NO_EVENTS, Stored, Watching
 from stepward.transport.store.wakeups import Wakeups
 
 NAMES = count(1)
@@ -52,7 +52,7 @@ class Messages(Protocol):
         ...
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Move messages to the dead letters."""
         ...
@@ -140,10 +140,10 @@ class StoreQueues:
         return StoreWatching(self, queue)
 
     async def bury(
-        self, queue: str, dead_letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]] = NOTHING_TOLD
+        self, queue: str, dead_letters: Sequence[tuple[int, str]], events: Mapping[int, tuple[str, bytes]] = NO_EVENTS
     ) -> None:
         with self._reaching(queue):
-            await self._messages.bury(queue, dead_letters, list(told.values()))
+            await self._messages.bury(queue, dead_letters, list(events.values()))
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move the messages of a queue to another."""

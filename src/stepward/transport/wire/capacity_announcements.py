@@ -39,8 +39,8 @@ class Capacity(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", ta
 def decode_capacity(body: bytes) -> tuple[str, AgentHealth] | None:
     """The announcing process and its health; None for anything else."""
     try:
-        told = msgspec.json.decode(body, type=Capacity)
+        announced = msgspec.json.decode(body, type=Capacity)
     except FOREIGN:
         return None
-    agent = told.subject.removeprefix(OF_AGENT)
-    return told.source, AgentHealth(agent=agent, capacity=told.capacity, in_flight=told.inflight)
+    agent = announced.subject.removeprefix(OF_AGENT)
+    return announced.source, AgentHealth(agent=agent, capacity=announced.capacity, in_flight=announced.inflight)

@@ -159,19 +159,19 @@ class Wire:
             data_base64=other,
         )
 
-    def _progress_event(self, told: Progress) -> ProgressEvent:
-        data, other = self._data(told.progress)
+    def _progress_event(self, progress: Progress) -> ProgressEvent:
+        data, other = self._data(progress.progress)
         return ProgressEvent(
             specversion="1.0",
-            id=f"{told.task}/{told.run}/{told.key}/{told.attempt}/progress/{told.at:.6f}",
-            source=self._agents + told.agent,
+            id=f"{progress.task}/{progress.run}/{progress.key}/{progress.attempt}/progress/{progress.at:.6f}",
+            source=self._agents + progress.agent,
             store=self._signer.store,
-            proof=told.proof,
-            time=instant(told.at),
-            correlationid=told.task,
-            run=told.run,
-            step=told.key,
-            attempt=told.attempt,
+            proof=progress.proof,
+            time=instant(progress.at),
+            correlationid=progress.task,
+            run=progress.run,
+            step=progress.key,
+            attempt=progress.attempt,
             data=data,
             data_base64=other,
         )

@@ -40,7 +40,7 @@ class Engine(Protocol):
         ...
 
 
-class Nobody:
+class EndedEngine:
     """In place of the engine once the execution is over: code that still asks is ended."""
 
     def call(
@@ -65,4 +65,4 @@ class Nobody:
         raise GeneratorExit
 
 
-NOBODY = Nobody()
+ENDED_ENGINE = EndedEngine()

@@ -18,7 +18,7 @@ from stepward.workflow.control_flow import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.asyncio_versions import forget_waiter, swap_current_task
 from stepward.workflow.event_loop.coroutine_closing import close_coroutine, close_generator, silent_warnings
-from stepward.workflow.event_loop.engine_port import NOBODY, Engine
+from stepward.workflow.event_loop.engine_port import ENDED_ENGINE, Engine
 from stepward.workflow.event_loop.futures import (
     Callback,
     Counting,
@@ -72,7 +72,7 @@ class WorkflowLoop(Counting, Caller):
             task.cancel()
         self._tasks.clear()
         self._ready.clear()
-        self.engine = NOBODY
+        self.engine = ENDED_ENGINE
 
     def new_task(
         self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None

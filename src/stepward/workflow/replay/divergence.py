@@ -64,8 +64,8 @@ def fewer(due: Step | None, recorded: int, asked: int) -> Divergence:
 def given_up(step: Step) -> Divergence:
     """The code has stopped waiting for what the record shows as awaited."""
     name = _of(step)
-    told = "under way" if step.ordinal is None else f"told of (ordinal {step.ordinal})"
-    return Divergence(f"the record has {name} as command {step.number}, {told}; the code gave it up before", name)
+    found = "under way" if step.ordinal is None else f"delivered (ordinal {step.ordinal})"
+    return Divergence(f"the record has {name} as command {step.number}, {found}; the code gave it up before", name)
 
 
 def still_awaited(step: Step) -> Divergence:

@@ -27,8 +27,8 @@ async def verified(store: OperatorStore, anchors: Iterable[AuditHead], archive: 
         # The acts are read after the store, whose beginning they must reach, and the heads before: none is newer.
         chain = await _intact(store, {*anchors, *archived_heads(archive)})
         where = f"and those up to number {{}} in the archive, {_followed_archive(archive, chain):,}"
-    told = "" if chain.archived is None else ", " + where.format(chain.archived.number)
-    return f"The audit is whole: {chain.count:,} acts{told}."
+    archived = "" if chain.archived is None else ", " + where.format(chain.archived.number)
+    return f"The audit is whole: {chain.count:,} acts{archived}."
 
 
 async def followed(store: OperatorStore, anchors: Iterable[AuditHead] = ()) -> Verification:

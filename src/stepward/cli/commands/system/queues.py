@@ -77,6 +77,6 @@ def _print(console: Console, event: StatusEvent) -> None:
     when = clock(event.time.timestamp())
     known = {name: value for name, value in event.data.items() if name != "workflow"}
     more = json.dumps(known, ensure_ascii=False) if known else ""
-    told = event.type.removeprefix("stepward.")
-    line = cut(clean(f"{when}  {event.subject}  {event.sequence}  {told}  {more}".rstrip()), room())
+    kind = event.type.removeprefix("stepward.")
+    line = cut(clean(f"{when}  {event.subject}  {event.sequence}  {kind}  {more}".rstrip()), room())
     console.print(Text(line), soft_wrap=True)

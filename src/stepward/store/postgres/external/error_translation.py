@@ -28,7 +28,7 @@ OLDER = frozenset({"42703", "42883"})
 DATA = ("22", "23")
 
 
-def told(dialogue: Dialogue[T], place: str, schema: str) -> Dialogue[T]:
+def translating(dialogue: Dialogue[T], place: str, schema: str) -> Dialogue[T]:
     """The same dialogue; what it raises is in Stepward's words."""
     try:
         return (yield from dialogue)

@@ -15,7 +15,7 @@ planned as (
     select {step_values} from given, json_to_recordset(lists -> 'steps') as v ({step_columns})
     where v.task in (select uid from made)
 ),
-told as (
+reported as (
     insert into {schema}.message (queue, body, expires_at)
     select v.queue, decode(v.body, 'base64'), v.expires_at
     from given, json_to_recordset(lists -> 'events') as v (task text, queue text, body text, expires_at float8)

@@ -19,7 +19,7 @@ from stepward.store.drivers import (
 )
 from stepward.store.drivers.savepoint import within_savepoint
 from stepward.store.postgres.engine.database import Database
-from stepward.store.postgres.external.error_translation import told
+from stepward.store.postgres.external.error_translation import translating
 from stepward.store.postgres.external.origin import StoreOrigin
 from stepward.store.postgres.external.submission import Elsewhere, submission
 from stepward.store.rules.refusals import check_same
@@ -67,7 +67,7 @@ class PostgresExternalTransaction:
             raise self._elsewhere() from None
 
     def _submission(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
-        return told(within_savepoint(self._each(parts, plans)), self._place, self._schema)
+        return translating(within_savepoint(self._each(parts, plans)), self._place, self._schema)
 
     def _each(self, parts: Sequence[Sequence[Task]], plans: Plans) -> Dialogue[list[Submitted]]:
         submitted: list[Submitted] = []

@@ -79,7 +79,7 @@ async def _record(connection: VerbConnection, accepted: Sequence[AcceptedComplet
     ]
     recorded = {(row[0], row[1], row[2]) for row in await connection.rows_of_each("completions.complete_all", values)}
     kept = [each for each in accepted if _place(each.completion) in recorded]
-    posts = [completions.told(act, now) for task, act in kept if task.state not in TASK_ENDS]
+    posts = [completions.recorded_reply(act, now) for task, act in kept if task.state not in TASK_ENDS]
     await inbox.insert(connection, posts, now)
     written = [completion_refusals.audit(act, task, None) for task, act in kept]
     await alerts_and_audit.write_audits(connection, written, now)

@@ -124,22 +124,22 @@ set state = v.after, locked_by = case when v.let_go then null else t.locked_by e
     output = v.output, error = v.error, wake_at = v.wake_at, waits_for = v.waits_for,
     undo_to = v.undo_to, run = coalesce(v.run, t.run), input = coalesce(v.input, t.input),
     finished_at = v.finished_at, recovery_count = case when v.progress then 0 else t.recovery_count end,
-    events = coalesce(v.tells, t.events), complete_by = v.complete_by
+    events = coalesce(v.events_after, t.events), complete_by = v.complete_by
 from unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::boolean[], $6::bytea[], $7::bytea[], $8::float8[],
         $9::text[], $10::text[], $11::integer[], $12::bytea[], $13::float8[], $14::boolean[], $15::float8[],
         $16::integer[], $17::integer[])
     as v (uid, before, after, inbox, let_go, output, error, wake_at, waits_for, undo_to, run, input, finished_at,
-        progress, complete_by, told, tells)
+        progress, complete_by, events_before, events_after)
 where t.uid = v.uid and case when t.locked_by = $18 then true end and t.state = v.before and (not v.let_go or t.inbox = v.inbox)
-    and (v.told is null or t.events = v.told)
+    and (v.events_before is null or t.events = v.events_before)
 returning 1
 
 -- name: touch_task
 -- Counts new status events of tasks that do not move, or sets their complete-by; no status event may have been added by
 -- another process since the rows were read.
-update {schema}.task as t set events = coalesce(v.tells, t.events), complete_by = coalesce(v.complete_by, t.complete_by)
-from unnest($1::text[], $2::integer[], $3::integer[], $4::float8[]) as v (uid, told, tells, complete_by)
-where t.uid = v.uid and (v.told is null or t.events = v.told)
+update {schema}.task as t set events = coalesce(v.events_after, t.events), complete_by = coalesce(v.complete_by, t.complete_by)
+from unnest($1::text[], $2::integer[], $3::integer[], $4::float8[]) as v (uid, events_before, events_after, complete_by)
+where t.uid = v.uid and (v.events_before is null or t.events = v.events_before)
 returning 1
 
 -- name: set_attributes

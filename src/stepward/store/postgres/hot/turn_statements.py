@@ -12,7 +12,7 @@ from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, AddedEvents, Change, TaskMove
 from stepward.store.postgres.engine.column_arrays import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
-from stepward.store.rules.change_conflicts import NOT_AS_READ, TOLD_BY_OTHERS, Missed
+from stepward.store.rules.change_conflicts import NOT_AS_READ, REPORTED_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
     answer_rows,
@@ -106,7 +106,7 @@ def _tasks(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
     parts = _part("move_task", moves, f"{NOT_AS_READ}, or another process has reported on it since")
     for part in parts:
         part.values.append(instance)
-    return parts + _part("touch_task", touches, TOLD_BY_OTHERS)
+    return parts + _part("touch_task", touches, REPORTED_BY_OTHERS)
 
 
 def _counts(events: AddedEvents | None) -> tuple[int | None, int | None]:
@@ -163,7 +163,7 @@ def _as_born(task: Task, change: Change) -> Task:
     """The row of a task that is born claimed, as it stands at the end of its first turn."""
     if change.status_events is not None:
         if change.status_events.before != task.events:
-            raise Missed(TOLD_BY_OTHERS)
+            raise Missed(REPORTED_BY_OTHERS)
         task = replace(task, events=task.events + len(change.status_events.bodies))
     return _moved(task, change.move) if change.move is not None else task
 

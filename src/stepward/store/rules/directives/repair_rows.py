@@ -127,7 +127,7 @@ class RepairWork:
         self.repair.note("dropped", aside.key)
 
     def repeat_too(self, step: Step) -> None:
-        """Repeat what ran out of time untold, or an undo that failed, under the key that it had if it is in doubt."""
+        """Repeat a step whose expiry was not delivered, or an undo that failed, under its key if it is in doubt."""
         if step.kind is StepKind.CHILD:
             child = self._children.get(key_of(step))
             if child is not None and child.undo_to is None and self._task.undo_to is None:

@@ -43,7 +43,7 @@ def overtaken(completion: Completion, task: Task) -> Refusal:
     return Refusal(RefusalReason.OVER, message)
 
 
-def told(completion: Completion, now: float) -> Post:
+def recorded_reply(completion: Completion, now: float) -> Post:
     """What the owner reads of an outcome that is recorded already."""
     reply = RecordedReply(
         task=completion.task,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.store.contract import AddedEvents
 from stepward.store.named_queries import load_queries
-from stepward.store.rules.change_conflicts import TOLD_BY_OTHERS, Missed
+from stepward.store.rules.change_conflicts import REPORTED_BY_OTHERS, Missed
 from stepward.store.sqlite.engine.connection import Connection
 
 Q = load_queries(__package__, "status_events.sql")
@@ -18,7 +18,7 @@ def put(connection: Connection, events: Sequence[tuple[str, AddedEvents]], now: 
     """Puts the events of tasks, by uid. Raises Missed if another process put one in between."""
     counts = [(uid, added.before, added.before + len(added.bodies)) for uid, added in events]
     if connection.change_many(Q["count"], counts) != len(counts):
-        raise Missed(TOLD_BY_OTHERS)
+        raise Missed(REPORTED_BY_OTHERS)
     expires_at = now + KEPT_SECONDS
     rows = [(queue, body, expires_at) for _, added in events for queue, body in added.rows()]
     connection.change_many(Q["put"], rows)

@@ -203,7 +203,7 @@ async def _holder(connection: VerbConnection, uid: str) -> Task | None:
 async def park_followers(connection: VerbConnection, tasks: Sequence[Task]) -> list[Task]:
     """Those of the tasks, claimed in this transaction, that may go on; the others wait for the end of the task that
     they replace."""
-    told = [task.uid for task in tasks if task.waits_for == PREDECESSOR and task.state is not TaskState.UNDOING]
-    blocked = {row[0] for row in await connection.rows("keyed.blocked", told)} if told else set[str]()
+    uids = [task.uid for task in tasks if task.waits_for == PREDECESSOR and task.state is not TaskState.UNDOING]
+    blocked = {row[0] for row in await connection.rows("keyed.blocked", uids)} if uids else set[str]()
     await connection.change_each("keyed.park", [(uid,) for uid in sorted(blocked)])
     return [task for task in tasks if task.uid not in blocked]

@@ -71,8 +71,8 @@ async def _free(connection: VerbConnection, tasks: Sequence[Task]) -> set[str]:
     """The tasks that need no permit, or have one."""
     undoing = {task.uid for task in tasks if task.state is TaskState.UNDOING}
     held = {row[0] for row in await connection.rows("permits.held", [task.uid for task in tasks])}
-    told = [task.uid for task in tasks if task.inbox]
-    directed = {row[0] for row in await connection.rows("permits.directed", told)} if told else set()
+    uids = [task.uid for task in tasks if task.inbox]
+    directed = {row[0] for row in await connection.rows("permits.directed", uids)} if uids else set()
     return undoing | held | directed
 
 

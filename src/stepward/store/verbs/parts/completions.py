@@ -74,7 +74,7 @@ async def _record(connection: VerbConnection, completion: Completion, now: float
 
 async def _post_to_owner(connection: VerbConnection, task: Task, completion: Completion, now: float) -> None:
     if task.state not in TASK_ENDS:
-        await inbox.insert(connection, [completions.told(completion, now)], now)
+        await inbox.insert(connection, [completions.recorded_reply(completion, now)], now)
 
 
 async def _refuse(connection: VerbConnection, completion: Completion, refusal: Refusal, now: float) -> None:

@@ -36,18 +36,18 @@ class MessageVerbs(VerbPart):
         found = await self._transactions.single(ask.rows, "messages.withdraw", *values)
         return [StoredMessage(token, body, tries) for token, body, tries in found]
 
-    async def bury(self, queue: str, dead: Sequence[tuple[int, str]], told: Sequence[tuple[str, bytes]] = ()) -> None:
+    async def bury(self, queue: str, dead: Sequence[tuple[int, str]], events: Sequence[tuple[str, bytes]] = ()) -> None:
         if dead:
-            await self._transactions.write(dead_letters.bury, queue, dead, told, self._clock.now())
-            if told:
+            await self._transactions.write(dead_letters.bury, queue, dead, events, self._clock.now())
+            if events:
                 self._ring()
 
     async def bury_bodies(
-        self, queue: str, dead: Sequence[tuple[bytes, str, int]], told: Sequence[tuple[str, bytes]] = ()
+        self, queue: str, dead: Sequence[tuple[bytes, str, int]], events: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         if dead:
-            await self._transactions.write(dead_letters.bury_bodies, queue, dead, told, self._clock.now())
-            if told:
+            await self._transactions.write(dead_letters.bury_bodies, queue, dead, events, self._clock.now())
+            if events:
                 self._ring()
 
     async def filled(self, queues: Sequence[str]) -> set[str]:

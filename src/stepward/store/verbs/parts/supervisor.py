@@ -283,7 +283,7 @@ async def _unserved(connection: VerbConnection, after: float, now: float) -> int
 
 
 async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
-    if await connection.row("supervisor.is_told", alert.kind) is not None:
+    if await connection.row("supervisor.is_open", alert.kind) is not None:
         return False
     await alerts_and_audit.write_alerts(connection, [alert], now)
     return True

@@ -20,7 +20,7 @@ from stepward.transport.queues.broker_backend import RESPONSES, Posted
 DAY = 86_400.0
 MOST_POSTED = 100_000
 """Most messages of one submission queue."""
-MOST_TOLD = 10_000
+MOST_EVENTS = 10_000
 """Most broker messages of one response queue; further events wait in the store."""
 
 
@@ -59,7 +59,7 @@ class NatsQueues:
             [f"{names.root}.responses.*"],
             retention=RetentionPolicy.LIMITS,
             max_age=7 * DAY,
-            most_messages=MOST_TOLD,
+            most_messages=MOST_EVENTS,
             now=now,
         )
 

@@ -70,7 +70,7 @@ class Stream:
         return f"{self._root}.queue.{queue}"
 
     @property
-    def told(self) -> str:
+    def broadcasts(self) -> str:
         """The subject of broadcasts between processes, which are not stored."""
         return f"{self._root}.told"
 

@@ -24,7 +24,7 @@ POSTED: dict[str, FieldValue] = {
     # Newer servers drop messages that returned a few times; here the consumer counts and decides.
     "x-delivery-limit": 1_000_000,
 }
-TOLD: dict[str, FieldValue] = POSTED | {
+RESPONSE_ARGUMENTS: dict[str, FieldValue] = POSTED | {
     "x-message-ttl": int(7 * DAY * MILLISECONDS),
     "x-expires": int(7 * DAY * MILLISECONDS),
     # A second reader waits for the first to end: two together would have no order.
@@ -47,7 +47,7 @@ class Declarations:
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
         """Make a queue unless it exists."""
-        arguments = TOLD if queue.startswith(RESPONSES) else POSTED
+        arguments = RESPONSE_ARGUMENTS if queue.startswith(RESPONSES) else POSTED
         return await channel.declare_queue(self.name(queue), durable=True, arguments=arguments, timeout=ANSWER_SECONDS)
 
     async def copies(self, channel: AbstractChannel) -> AbstractExchange:

@@ -85,9 +85,11 @@ class RabbitQueues:
             with self._link.reaching(f"queue {queue}"), contextlib.suppress(ChannelNotFoundEntity):
                 async with own_channel(line.connection) as channel:
                     name = self._declarations.name(queue)
-                    told = (await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)).declaration_result
-                if told.message_count:
-                    found[queue] = bool(told.consumer_count)
+                    declared = (
+                        await channel.declare_queue(name, passive=True, timeout=ANSWER_SECONDS)
+                    ).declaration_result
+                if declared.message_count:
+                    found[queue] = bool(declared.consumer_count)
         return found
 
     def work(self, queue: str) -> RabbitTaking:

@@ -16,7 +16,7 @@ select
         select count(*) from first as t where not {served} and not {alerted})
     + (select count(*) from (select 1 from {schema}.task where {waking} and wake_at <= $3 limit 1) as asleep),
     (select count(*) from (
-        select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as untold),
+        select 1 from {schema}.alert where delivered_at is null and next_try <= $1 limit $2) as undelivered),
     (select count(*) from {schema}.schedule where paused_at is null and next_at is not null and next_at <= $1),
     (select count(*) from {schema}.meta where key = 'grace'),
     (select count(*) from {schema}.batch where state = 'running'),
@@ -133,7 +133,7 @@ where (select created_at from {schema}.task as f where f.uid = t.uid) <= $1 and 
 -- Returns the live Schedulers.
 select {instance} from {schema}.instance where alive and role = 'scheduler' order by started_at, id
 
--- name: is_told
+-- name: is_open
 -- Returns whether an alert of that kind is open.
 select 1 from {schema}.alert where acknowledged_at is null and kind = $1
 

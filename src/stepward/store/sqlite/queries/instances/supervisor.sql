@@ -100,7 +100,7 @@ where t.created_at <= ?1 and not {served_since} and not {alerted}
 -- Returns the live Schedulers.
 select {instance} from stepward_instance where alive = 1 and role = 'scheduler' order by started_at, id
 
--- name: is_told
+-- name: is_open
 -- Returns whether an alert of that kind is open.
 select 1 from stepward_alert where acknowledged_at is null and kind = ?1
 
