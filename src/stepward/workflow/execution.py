@@ -20,7 +20,7 @@ from stepward.model.states import StepKind, StepState
 from stepward.model.tasks.updates import described
 from stepward.payload import NULL, PAYLOAD_BYTES
 from stepward.runtime.interrupts import pass_interrupt
-from stepward.workflow.decisions import Decisions, RunEnd
+from stepward.workflow.decisions import Continued, Decisions, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import Timer
 from stepward.workflow.recorded_values import set_out
@@ -47,12 +47,17 @@ class Execution:
         payload_limit: int = PAYLOAD_BYTES,
         max_steps: int = MAX_STEPS,
         failures: FailureConverter = PLAIN_FAILURES,
+        former: Execution | None = None,
     ) -> None:
+        """``former`` is the run before, ended by ``continue_as_new``: the signals that it has not taken are for this
+        one."""
         self.workflow = workflow
         self.task = task
         self._payload_limit = payload_limit
         self._started = False
         self._run = Run(workflow, task, steps, payload_limit=payload_limit, max_steps=max_steps, failures=failures)
+        if former is not None:
+            self._run.signals = former._run.signals
 
     def start(self, at: float | None = None) -> None:
         """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal.
@@ -89,11 +94,13 @@ class Execution:
         self._advance()
 
     def signal(self, number: int, name: str, payload: bytes, at: float) -> None:
-        """Queue a signal, the inbox row ``number``; one ``wait_for`` takes it."""
+        """Queue a signal, the inbox row ``number``; one ``wait_for`` takes it, perhaps of the next run."""
         if self._run.ended is None:
             self._run.open_signals().put(name, Signal(number, payload, at))
             if self._started:
                 self._advance()
+        elif isinstance(self._run.ended, Continued):
+            self._run.open_signals().put(name, Signal(number, payload, at))
 
     def fire(self, now: float) -> None:
         """Fire the timers due at ``now``, one delivery each; timers made meanwhile wait for the next time."""

@@ -15,7 +15,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.model.tasks.forks import PROVENANCE, inherited_by_forks
 from stepward.payload import NULL
-from stepward.workflow.decisions import Broken, DecisionLog, Diverged, RunEnd, StepCall
+from stepward.workflow.decisions import Broken, Continued, DecisionLog, Diverged, RunEnd, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.event_loop.loop import WorkflowLoop
@@ -80,7 +80,7 @@ class Run:
         self.timers: Timers | None = None
         """Made with the first timer."""
         self.signals: Signals | None = None
-        """Made when the first signal comes or is waited for."""
+        """Made when the first signal comes or is waited for; after ``continue_as_new`` those for the next run."""
         # What the class lacks of asyncio's interface are the methods that its decorator refuses.
         self.loop = WorkflowLoop(self, now=began_at, seed=crc32(self._seed.encode()), traces=bool(kept))  # type: ignore[abstract]
         self.payload_limit = payload_limit
@@ -217,7 +217,11 @@ class Run:
         self.pending.clear()
         if self.replay is not None:
             self.replay.clear()
-        self.timers = self.signals = self._random = None
+        self.timers = self._random = None
+        if not isinstance(self.ended, Continued):
+            self.signals = None
+        elif self.signals is not None:
+            self.signals.end_waits()
 
     def open_signals(self) -> Signals:
         """The signals of the run."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
 
 from stepward import TaskFailed, TaskUndone, continue_as_new, current_task, now, step, wait_for, workflow
+from stepward.model.records import History
 from stepward.model.states import TaskState
 from stepward.policies import Supervision
+from stepward.store.verbs.parts.scheduler import SchedulerVerbs
 from tests.scheduler.world import Service, World, in_state, until
 
 
@@ -47,6 +50,37 @@ async def test_signals_that_were_not_taken_reach_the_next_run(world: World) -> N
     for word in ("a", "b", "c"):
         await handle.signal("say", word)
     assert await handle.result(timeout=10) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("count", [10, 20, 40])
+async def test_a_signal_of_a_backlog_is_read_once_whatever_the_number_of_runs(
+    world: World, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    @workflow
+    async def chat(heard: list[int]) -> list[int]:
+        heard = [*heard, await wait_for("say")]
+        if len(heard) < count:
+            continue_as_new(heard)
+        return heard
+
+    loads: list[int] = []
+    load = SchedulerVerbs.load
+
+    async def counted(store: SchedulerVerbs, instance: str, tasks: Sequence[str]) -> list[History]:
+        histories = await load(store, instance, tasks)
+        loads.extend(row.number for history in histories for row in history.inbox)
+        return histories
+
+    monkeypatch.setattr(SchedulerVerbs, "load", counted)
+    app = world.app([chat])
+    client = await world.client(app)
+    handle = await client.submit(chat, [])
+    for number in range(count):
+        await handle.signal("say", number)
+    await world.run(app)
+    assert await handle.result(timeout=30) == list(range(count))
+    assert len(loads) == len(set(loads)) <= count
+    assert (await handle.status()).run == count
 
 
 async def test_time_goes_on_from_run_to_run(world: World) -> None:

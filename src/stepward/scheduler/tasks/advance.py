@@ -62,9 +62,9 @@ class Advance:
 
     def admit(self, active: ActiveTask, history: History, now: float) -> None:
         """Replay a task's record, and go on from its end."""
-        task, workflow = active.task, self._served(active.task)
+        task = active.task
         own = record.taken_up(active, history, now)
-        active.execution = self._execution(workflow, task, own)
+        active.execution = self._execution(active, own)
         active.enter(Phase.ADVANCING)
         active.execution.start(now)
         if task.error is not None and not isinstance(active.execution.ended, Diverged) and is_stopped(task):
@@ -133,15 +133,14 @@ class Advance:
 
     def refuse(self, active: ActiveTask, now: float) -> None:
         """Fail the children that would stand too deep, and those that the workflow asks for thereupon."""
-        limit = self._settings.child_depth
         while active.refused:
             step = active.refused.pop()
             if active.open.get((step.run, step.key)) is step:
-                self.resolve(active, step, child_tasks.too_deep(step, limit), now)
+                self.resolve(active, step, child_tasks.too_deep(step, self._settings.child_depth), now)
 
     def begin_run(self, active: ActiveTask, now: float) -> None:
-        """Begin a task's first run, or the next one that ``continue_as_new`` asked for."""
-        active.execution = self._execution(self._served(active.task), active.task, [])
+        """Begin a task's first run, or the next one that ``continue_as_new`` asked for, with the signals left over."""
+        active.execution = self._execution(active, [])
         active.enter(Phase.ADVANCING)
         active.execution.start(now)
         self.settle(active, now)
@@ -152,14 +151,15 @@ class Advance:
             raise LookupError(f"{task.workflow}@{task.version} was claimed but is not served here")
         return workflow
 
-    def _execution(self, workflow: Workflow[Any, Any], task: Task, steps: list[Step]) -> Execution:
+    def _execution(self, active: ActiveTask, steps: list[Step]) -> Execution:
         return Execution(
-            workflow,
-            task,
+            self._served(active.task),
+            active.task,
             steps,
             payload_limit=self._settings.payload_bytes,
             max_steps=self._settings.history_steps,
             failures=self._failures,
+            former=active.execution,
         )
 
     def _apply(self, active: ActiveTask, decisions: Decisions, now: float) -> None:

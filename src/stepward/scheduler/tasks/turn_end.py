@@ -96,10 +96,6 @@ class Closing:
             self._continue(active, move.at)
 
     def _continue(self, active: ActiveTask, now: float) -> None:
-        if active.inbox:
-            # Signals that were not taken are still in the inbox: read again, they reach the next run.
-            active.enter(Phase.RELOADING)
-            return
         if active.execution is not None:
             active.execution.discard()
         active.abandoned.clear()

@@ -105,6 +105,12 @@ class Signals:
         else:
             del self._names[wait.name]
 
+    def end_waits(self) -> None:
+        """Ends all waits; the signals stay for the next run."""
+        self._waits.clear()
+        self._names.clear()
+        self._ready.clear()
+
     def _next(self, name: str, queue: deque[Signal]) -> Signal:
         signal = queue.popleft()
         if not queue:
