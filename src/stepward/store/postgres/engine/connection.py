@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import asyncpg
 
+from stepward.store.postgres.engine.array_literals import column_literals
 from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.postgres.engine.connecting.session_reset import MARK, Use, cleaning
 from stepward.store.postgres.engine.error_translation import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
@@ -68,18 +69,26 @@ class Connection(VerbConnection):
 
     async def rows(self, query: str, *values: Any) -> list[Row]:
         """All rows of a query."""
-        return self.opened(query, await super().rows(query, *self.sealed(query, values)))
+        return self.opened(query, await super().rows(query, *self.sent(query, values)))
 
-    def sealed(self, query: str, values: Sequence[Any]) -> Sequence[Any]:
-        """The parameters of a query with payloads sealed."""
-        return values if self.codec is None else self.codec.sealed(query, values)
+    def sent(self, query: str, values: Sequence[Any]) -> Sequence[Any]:
+        """The parameters of a query as they are sent: payloads sealed, columns as literals."""
+        if self.codec is not None:
+            values = self.codec.sealed(query, values)
+        literals = column_literals(self._queries[query])
+        if not literals:
+            return values
+        sent = list(values)
+        for place, literal in literals:
+            sent[place] = literal(sent[place])
+        return sent
 
     def opened(self, query: str, rows: list[Row]) -> list[Row]:
         return rows if self.codec is None else self.codec.opened(query, rows)
 
     async def change(self, query: str, *values: Any) -> int:
         """Run a changing query; how many rows it changed."""
-        status = await self._answered(self.raw.execute(self._queries[query], *self.sealed(query, values)))
+        status = await self._answered(self.raw.execute(self._queries[query], *self.sent(query, values)))
         return int(status.rpartition(" ")[2])
 
     async def change_each(self, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:

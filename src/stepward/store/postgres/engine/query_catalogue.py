@@ -11,6 +11,7 @@ import msgspec
 from stepward.model.records import Instance, Step, Task
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.named_queries import read_catalogue
+from stepward.store.postgres.engine.array_literals import with_literals
 from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS, CompactForm
 from stepward.store.rows import FRAGMENTS, columns
 from stepward.store.sealing.columns import (
@@ -68,7 +69,8 @@ def load_catalogue(schema: str) -> Queries:
     """The queries for tables in the schema of that name."""
     own = {**FRAGMENTS, **OWN, "schema": quoted(schema)}
     fragments = own | {name: condition.format_map(own) for name, condition in SUPERVISION.items()}
-    return MappingProxyType(read_catalogue("stepward.store.postgres", FOLDERS, fragments))
+    texts = read_catalogue("stepward.store.postgres", FOLDERS, fragments)
+    return MappingProxyType({name: with_literals(sql) for name, sql in texts.items()})
 
 
 def quoted(name: str) -> str:

@@ -41,7 +41,7 @@ async def apply_at_once(connection: Connection, parts: Sequence[TurnPart]) -> fl
     Raises Missed with the reason of the first part that does not apply.
     """
     text = _composed(connection.schema, tuple((part.query, part.rows is not None) for part in parts))
-    values = [value for part in parts for value in _counted(part, connection.sealed(part.query, part.values))]
+    values = [value for part in parts for value in _counted(part, connection.sent(part.query, part.values))]
     try:
         ((clock,),) = await connection.fetched(text, *values)
     except asyncpg.PostgresError as error:
