@@ -212,9 +212,23 @@ async def test_later_events_of_a_task_that_was_not_asked_wait_for_the_next_sweep
     receiver.answer = lambda id: 422 if id[0] == "x" else 204
     queued(bench, *(f"x{n}/1" for n in range(PAGE)), "x199/2", "new/1")
     supervisor = bench.supervisor(webhooks=[receiver])
-    await supervisor.once()
-    await supervisor.once()
+    for _ in range(3):
+        await supervisor.once()
     assert receiver.took == ["new/1"] and "x199/2" not in receiver.asked
+
+
+async def test_a_refused_event_is_offered_again_while_many_new_ones_are_posted(
+    bench: Bench, receiver: FakeReceiver
+) -> None:
+    def answer(id: str) -> int:
+        bench.store.time += 0.01
+        return 422 if id == "x/1" and receiver.asked.count(id) == 1 else 204
+
+    receiver.answer = answer
+    queued(bench, "x/1", *(f"{n}/1" for n in range(6 * PAGE)), "x/2")
+    await bench.supervisor(webhooks=[receiver]).once()
+    assert receiver.took.index("x/1") < 4 * PAGE
+    assert receiver.took[-1] == "x/2"
 
 
 async def test_an_event_that_came_while_the_queue_was_swept_waits_for_the_next_sweep(
