@@ -16,7 +16,7 @@ from simulation.planted_bugs.harsh_bugs import OF_HARSH_WORLDS
 from simulation.planted_bugs.planting import BUGS, bug, planted, put, reword
 from simulation.planted_bugs.undo_bugs import OF_UNDO
 from simulation.planted_bugs.update_bugs import OF_UPDATES
-from stepward.agent.execution import CallExecution
+from stepward.agent.call_execution import CallExecution
 from stepward.model.messages.requests import idempotency_key, request_for
 from stepward.model.records import InboxKind
 from stepward.model.states import TaskState

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from simulation.environment.clock import BOOTED_FOR
 from simulation.planted_bugs.planting import bug, put
-from stepward.agent import call_lifecycle, execution
+from stepward.agent import call_execution, call_lifecycle
 from stepward.agent.protection.circuit_breaker import Breaker, BreakerState
 from stepward.model.messages.requests import Outcome, Request, idempotency_key, request_for
 from stepward.model.states import StepKind
@@ -180,7 +180,7 @@ def interrupt_of_an_operation_let_through(stack: ExitStack) -> None:
     def let_through(error: BaseException) -> Any:
         raise error
 
-    put(stack, execution, "failure_of", let_through)
+    put(stack, call_execution, "failure_of", let_through)
     put(stack, call_lifecycle, "failure_of", let_through)
 
 

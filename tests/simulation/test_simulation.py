@@ -14,7 +14,7 @@ from simulation.__main__ import Summary, main, results
 from simulation.planted_bugs.bugs import BUGS, planted
 from simulation.reduction import CALM
 from simulation.run import run_seed
-from stepward.agent.execution import CallExecution
+from stepward.agent.call_execution import CallExecution
 
 FEW = range(18)
 FINGERPRINTS = "from simulation.run import run_seed; print(*[run_seed(s).fingerprint for s in (3, 18, 57)])"

@@ -42,7 +42,7 @@ from stepward.store.verbs.figures import state_samples
 from stepward.store.verbs.instances.leadership import Leadership
 from stepward.store.verbs.instances.outage_grace import Grace
 from stepward.store.verbs.large_payloads import ObjectOwnerVerbs
-from stepward.store.verbs.parts import alerts, retention
+from stepward.store.verbs.parts import alert_delivery, retention
 from stepward.store.verbs.parts.webhooks import DeliveryVerbs
 from stepward.store.verbs.tasks import inbox
 from stepward.store.verbs.tasks.search_and_count import found_tasks
@@ -150,10 +150,10 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
         return await self._judged(term, False, record_erasure, task, acts, self._clock.now())
 
     async def raise_alert(self, term: int, alert: Alert) -> bool:
-        return await self._judged(term, False, _raise_alert, alert, self._clock.now())
+        return await self._judged(term, False, alert_delivery.raise_alert, alert, self._clock.now())
 
     async def resolve_alert(self, term: int, kind: str) -> bool:
-        return await self._judged(term, False, _resolve_alert, kind, self._clock.now())
+        return await self._judged(term, False, alert_delivery.resolve_alert, kind, self._clock.now())
 
     async def running_batches(self, limit: int) -> list[Batch]:
         return [rows.batch(row) for row in await self._transactions.read(ask.rows, "batches.running", limit)]
@@ -172,10 +172,11 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
     async def keep_warnings(
         self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
     ) -> KeptWarnings:
-        return await self._judged(term, KeptWarnings(), alerts.keep_warnings, kinds, new, lasting, self._clock.now())
+        now = self._clock.now()
+        return await self._judged(term, KeptWarnings(), alert_delivery.keep_warnings, kinds, new, lasting, now)
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
-        return await self._judged(term, False, alerts.report_sinks, sinks, self._clock.now())
+        return await self._judged(term, False, alert_delivery.report_sinks, sinks, self._clock.now())
 
     async def purge(self, term: int, batch: Sequence[Outlived]) -> Purged:
         return await self._judged(term, NOTHING_PURGED, _purge, batch, self._clock.now())
@@ -280,19 +281,6 @@ async def _unserved(connection: VerbConnection, after: float, now: float) -> int
     raised = [supervision.unserved_alert(workflow, version) for workflow, version in found]
     await alerts_and_audit.write_alerts(connection, raised, now)
     return len(found)
-
-
-async def _raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
-    if await connection.row("supervisor.is_open", alert.kind) is not None:
-        return False
-    await alerts_and_audit.write_alerts(connection, [alert], now)
-    return True
-
-
-async def _resolve_alert(connection: VerbConnection, kind: str, now: float) -> bool:
-    found = await connection.rows("supervisor.resolve_alert", kind, now, supervision.ACTOR)
-    await alerts_and_audit.acknowledged(connection, found, supervision.ACTOR, now)
-    return bool(found)
 
 
 async def _purge(connection: VerbConnection, batch: Sequence[Outlived], now: float) -> Purged:

@@ -20,7 +20,7 @@ from stepward.store.verbs import alerts_and_audit, dead_letters
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
-from stepward.store.verbs.parts.alerts import AlertDeliveryVerbs
+from stepward.store.verbs.parts.alert_delivery import AlertDeliveryVerbs
 
 MOST_ALERTS = 1_000
 

@@ -81,6 +81,21 @@ async def _early_warnings(
     )
 
 
+async def raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
+    """Raises an alert unless one of its kind is open; whether it was raised."""
+    if await connection.row("supervisor.is_open", alert.kind) is not None:
+        return False
+    await alerts_and_audit.write_alerts(connection, [alert], now)
+    return True
+
+
+async def resolve_alert(connection: VerbConnection, kind: str, now: float) -> bool:
+    """Resolves the open alerts of a kind; whether there were any."""
+    found = await connection.rows("supervisor.resolve_alert", kind, now, supervision.ACTOR)
+    await alerts_and_audit.acknowledged(connection, found, supervision.ACTOR, now)
+    return bool(found)
+
+
 async def report_sinks(connection: VerbConnection, sinks: Sequence[ReportedSink], now: float) -> bool:
     """The sinks of the leader, in place of those before."""
     await connection.change("alerts.forget_sinks")
