@@ -15,7 +15,7 @@ from pathlib import Path
 
 from servers.ports import free_port
 
-VARIABLE = "STEPWARD_ACTIVEMQ"
+VARIABLE = "ACTIVEMQ_HOME"
 """Names the folder of a distribution: its unpacked archive, or what ``servers/build-activemq`` makes."""
 START_SECONDS = 120
 STOP_SECONDS = 30
@@ -70,7 +70,7 @@ SETTINGS = """\
       </systemUsage>
     </systemUsage>
     <transportConnectors>
-      <transportConnector name="amqp" uri="amqp+nio://127.0.0.1:{port}"/>
+      <transportConnector name="amqp" uri="amqp+nio://127.0.0.1:{port}?transport.tcpNoDelay=true"/>
     </transportConnectors>
   </broker>
 </beans>
