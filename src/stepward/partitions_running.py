@@ -17,6 +17,7 @@ from stepward.running import Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import ObjectOwnerStore
 from stepward.store.partitions.partitioned_store import PartitionedStore
+from stepward.store.partitions.partitions import REFRESH_SECONDS
 from stepward.store.partitions.placement import partition_name
 from stepward.supervisor.pass_report import PassReport
 from stepward.transport.open_broker import is_broker
@@ -64,6 +65,7 @@ class PartitionsRunning(Running):
         """By partition, why its actors have not started."""
         self._actors: list[asyncio.Task[None]] = []
         self._ended = asyncio.Event()
+        self._placing: asyncio.Task[None] | None = None
 
     @property
     def lent(self) -> dict[str, Any]:
@@ -74,6 +76,7 @@ class PartitionsRunning(Running):
         """Start the actors of every partition that can be reached. Raises StoreUnavailable if none can."""
         await self.store.open()
         first = [asyncio.get_running_loop().create_future() for _ in self._served]
+        self._placing = asyncio.create_task(self._follow_moves(), name="placement")
         self._actors = [
             asyncio.create_task(self._run(number, begin, tried), name=partition_name(number))
             for number, tried in zip(self._served, first, strict=True)
@@ -120,10 +123,17 @@ class PartitionsRunning(Running):
 
     async def close(self) -> None:
         """Close the store that is made of all."""
-        for actor in self._actors:
-            actor.cancel()
-        await asyncio.gather(*self._actors, return_exceptions=True)
+        tasks = [*self._actors, *([] if self._placing is None else [self._placing])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self.store.close()
+
+    async def _follow_moves(self) -> None:
+        """Sees which shards have moved: submission queues take what is placed in their store alone."""
+        while True:
+            await asyncio.sleep(max(self._poll, REFRESH_SECONDS))
+            await self._whole.partitions.refresh(after=REFRESH_SECONDS)
 
     def _reasons(self, number: int) -> list[str]:
         running = self._started.get(number)

@@ -38,6 +38,8 @@ RUNNING = {
     "replay",
     "contract-kit",
     "migrate",
+    "partitions add",
+    "partitions move",
     "version",
 }
 READING = {
@@ -57,6 +59,7 @@ READING = {
     "limit",
     "schedules",
     "audit",
+    "partitions",
 } | {
     "token",
     "token list",

@@ -18,6 +18,7 @@ from stepward.cli.commands.store.check import check
 from stepward.cli.commands.store.grant import grant
 from stepward.cli.commands.store.keys import key_uses
 from stepward.cli.commands.store.migrate import migrate
+from stepward.cli.commands.store.partitions import partitions
 from stepward.cli.commands.store.purge import purge
 from stepward.cli.commands.store.version import version
 from stepward.cli.commands.system.agents import agents
@@ -52,7 +53,10 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         *(instances, agents, limit, schedules, audit),
     ),
     "Act": (resubmit, undo, cancel, suspend, resume, mark_done, fork, batch, drain),
-    "Keep": (check, replay, contract_kit, token, grant, key_uses, purge, delete, migrate, version, completion),
+    "Keep": (
+        *(check, replay, contract_kit, token, grant, key_uses, purge, delete),
+        *(migrate, partitions, version, completion),
+    ),
 }
 
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from stepward.errors import CommitUnknown, Refused, StoreUnavailable
 
 
+class ShardElsewhere(StoreUnavailable):
+    """The store holds the shard of an id no more: it is at, or on its way to, another partition."""
+
+    def __init__(self, shard: int) -> None:
+        super().__init__(
+            f"shard {shard}: expected it in this store, found it moved to another partition; ask again, and "
+            "start the process with every store of the application if that goes on"
+        )
+
+
 def detail(error: BaseException) -> str:
     """What a driver said, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -27,8 +27,9 @@ from stepward.store.contract import (
     UpdateRow,
 )
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.partitions import Partitions
+from stepward.store.partitions.partitions import REFRESH_SECONDS, Partitions
 from stepward.store.rules.refusals import not_found
+from stepward.store.store_errors import ShardElsewhere
 
 T = TypeVar("T")
 
@@ -59,21 +60,33 @@ class PartitionedClient:
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """In one transaction for each store; if one cannot be reached, those of the others are submitted."""
+        submitted: dict[int, Submitted] = {}
+
+        async def rest() -> None:
+            await self._submit_rest(tasks, plans, submitted)
+
+        await self._partitions.with_placement(rest)
+        return [submitted[place] for place in range(len(tasks))]
+
+    async def _submit_rest(self, tasks: Sequence[Task], plans: Plans, submitted: dict[int, Submitted]) -> None:
+        """Submits those that are not yet; raises the failure of a store once the others have theirs."""
         placed: dict[Partition, list[int]] = {}
         for place, task in enumerate(tasks):
+            if place in submitted:
+                continue
             placed.setdefault(self._partitions.placed(task.id), []).append(place)
         asked = [
             partition.ask(partial(_submit, tasks=[tasks[place] for place in places], plans=plans))
             for partition, places in placed.items()
         ]
         found = await asyncio.gather(*asked, return_exceptions=True)
-        submitted: dict[int, Submitted] = {}
+        failures = [answers for answers in found if isinstance(answers, BaseException)]
         for (partition, places), answers in zip(placed.items(), found, strict=True):
-            if isinstance(answers, BaseException):
-                raise answers
-            self._partitions.note(answers, partition)
-            submitted.update(zip(places, answers, strict=True))
-        return [submitted[place] for place in range(len(tasks))]
+            if not isinstance(answers, BaseException):
+                self._partitions.note(answers, partition)
+                submitted.update(zip(places, answers, strict=True))
+        if failures:
+            raise next((each for each in failures if not isinstance(each, ShardElsewhere)), failures[0])
 
     async def submit_keyed(
         self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
@@ -85,10 +98,14 @@ class PartitionedClient:
                 f"per_key: expected no id beside it where an application has several stores, found {chosen!r:.100}; "
                 "leave the id out: the key finds the task"
             )
-        partition = self._partitions.placed_key(rule.key)
-        found = await partition.ask(lambda store: store.client.submit_keyed(tasks, rule, plans, actor=actor))
-        self._partitions.note(found, partition)
-        return found
+
+        async def at_key() -> list[Submitted]:
+            partition = self._partitions.placed_key(rule.key)
+            found = await partition.ask(lambda store: store.client.submit_keyed(tasks, rule, plans, actor=actor))
+            self._partitions.note(found, partition)
+            return found
+
+        return await self._partitions.with_placement(at_key)
 
     async def task(self, id: str) -> Task | None:
         found = await self._partitions.looked_for(lambda store: store.client.task(id), bool, self._partitions.where(id))
@@ -102,6 +119,7 @@ class PartitionedClient:
 
     async def tallies(self, uids: Sequence[str], stages: Sequence[str]) -> list[Tally]:
         """As ``ClientStore.tallies``."""
+        await self._partitions.refresh(after=REFRESH_SECONDS)
         asked = self._partitions.split(uids)
         found = await self._partitions.read_those(
             {partition: partial(_tallies, uids=those, stages=stages) for partition, those in asked.items()}
@@ -110,6 +128,7 @@ class PartitionedClient:
         return [known.get(uid) or Tally(uid) for uid in uids]
 
     async def ended(self, uids: Sequence[str]) -> list[Task]:
+        await self._partitions.refresh(after=REFRESH_SECONDS)
         asked = self._partitions.split(uids)
         found = await self._partitions.read_those(
             {partition: partial(_ended, uids=those) for partition, those in asked.items()}
@@ -199,14 +218,15 @@ class PartitionedClient:
 
     async def _of_task(self, id: str, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb that raises TaskNotFound where the task is not."""
-        first = self._partitions.where(id)[0]
-        try:
-            return await first.ask(lambda store: verb(store.client))
-        except TaskNotFound:
-            home = await self._home(id)
-            if home is first:
-                raise
-        return await home.ask(lambda store: verb(store.client))
+        asked = self._partitions.where(id)[0]
+        while True:
+            try:
+                return await asked.ask(lambda store: verb(store.client))
+            except TaskNotFound:
+                home = await self._home(id)
+                if home is asked:
+                    raise
+            asked = home
 
     async def _of_step(self, completion: Completion, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb on the step of a completion; of an unknown one that of the partition of its id."""

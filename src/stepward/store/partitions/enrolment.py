@@ -37,7 +37,7 @@ async def enrolled(
         if each.record is None:
             check_new(each)
     stores = [each[1] for each in listed if each is not None]
-    await _share_key(stores, environment)
+    await share_key(stores, environment)
     for place, store in reversed(list(enumerate(stores))):
         # The record of the first store shows that every store has had its own.
         kept = await store.host.keep_partition(new_record(place + 1, len(stores), opened[0].id))
@@ -46,18 +46,22 @@ async def enrolled(
     return found
 
 
-async def _share_key(stores: Sequence[Store], environment: Environment) -> None:
+async def share_key(stores: Sequence[Store], environment: Environment) -> None:
     """Gives each store the key of the first: tokens of one store are read by clients of all."""
     key = environment.random.randbytes(TOKEN_KEY_BYTES)
     for store in stores:
         key = await store.client.completion_key(key)
 
 
+async def store_id(store: Store, environment: Environment) -> str:
+    """The identity of a store, which is drawn where it has none."""
+    return (await store.host.identity(StoreIdentity.drawn(environment.random.randbytes(KEY_BYTES + STORE_BYTES)))).store
+
+
 async def _looked_at(address: str, store: Store, environment: Environment) -> OpenedStore:
-    fresh = StoreIdentity.drawn(environment.random.randbytes(KEY_BYTES + STORE_BYTES))
-    identity, record = await store.host.identity(fresh), await store.host.partition()
+    id, record = await store_id(store, environment), await store.host.partition()
     tasks = [] if record is not None else (await store.operators.tasks(TaskSearch(limit=1))).tasks
-    return OpenedStore(address, identity.store, record, bool(tasks))
+    return OpenedStore(address, id, record, bool(tasks))
 
 
 def _refuse_beginning(found: Sequence[OpenedStore | None], *, creates: bool) -> None:

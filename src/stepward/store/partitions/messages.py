@@ -11,7 +11,7 @@ from stepward.model.messages.cloudevents import decode_event
 from stepward.store.contract import Store, StoredMessage
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.partitions import Partitions
+from stepward.store.partitions.partitions import REFRESH_SECONDS, Partitions
 
 Bodies = Sequence[tuple[bytes, float | None]]
 ReadPlaces = dict[Partition, int]
@@ -32,11 +32,22 @@ class PartitionedMessages:
 
     async def put(self, queue: str, bodies: Bodies) -> None:
         """As ``MessageStore.put``; the id of a message is its task's."""
-        placed: dict[Partition, list[tuple[bytes, float | None]]] = {}
-        for body, expires in bodies:
-            placed.setdefault(self._partitions.placed(_id_of(body)), []).append((body, expires))
-        for partition, those in placed.items():
-            await _put(partition, queue, those)
+        await self._partitions.refresh(after=REFRESH_SECONDS)
+        left = [(self._partitions.placed(_id_of(body)), (body, expires)) for body, expires in bodies]
+        while left:
+            placed: dict[Partition, list[tuple[bytes, float | None]]] = {}
+            for partition, message in left:
+                placed.setdefault(partition, []).append(message)
+            for partition, those in placed.items():
+                await _put(partition, queue, those)
+            if len(self._partitions.members) > 1 and self._partitions.may_move:
+                await self._partitions.refresh()
+            # What was put where its shard had just left is put again: the id of a message is submitted once.
+            left = [
+                (now_at, message)
+                for partition, message in left
+                if (now_at := self._partitions.placed(_id_of(message[0]))) is not partition
+            ]
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """As ``MessageStore.read``; the messages of one task are in one store, and so in order."""

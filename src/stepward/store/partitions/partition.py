@@ -9,7 +9,8 @@ from typing import TypeVar
 from stepward.clock import Environment
 from stepward.errors import CommitUnknown, SettingsError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Store
-from stepward.store.partitions.placement import Shards, partition_name
+from stepward.store.partitions.placement import Shards, partition_name, read_shards
+from stepward.store.store_errors import ShardElsewhere
 
 T = TypeVar("T")
 
@@ -32,10 +33,12 @@ class Partition:
         """The store itself, which may not be open."""
         self.shards: Shards = frozenset()
         """The shards that it holds; empty until it is opened."""
+        self.count = 0
+        """How many stores its record said that the application has, when it was looked at last."""
         self.failed: StoreUnavailable | None = None
         """The failure of the latest verb; None where it was carried out."""
         self._admit = admit
-        self._clock = environment.clock
+        self.clock = environment.clock
         self._is_connected = self._is_open = False
         self._opening = asyncio.Lock()
         self._rests_until = float("-inf")
@@ -73,6 +76,13 @@ class Partition:
                 if not self._is_open:
                     await self.close()
 
+    async def look(self, seconds: float) -> None:
+        """Read again which shards it holds. Raises StoreUnavailable."""
+        async with asyncio.timeout(seconds):
+            record = await self.ask(lambda store: store.host.partition())
+        if record is not None:
+            self.shards, self.count = read_shards(record.shards), record.count
+
     async def close(self) -> None:
         """Close the store, if it was opened."""
         if self._is_connected:
@@ -81,7 +91,7 @@ class Partition:
 
     async def ask(self, verb: Callable[[Store], Awaitable[T]], *, connects: bool = False) -> T:
         """The result of a verb. A store that has just failed is not asked."""
-        if self.failed is not None and self._clock.boot() < self._rests_until:
+        if self.failed is not None and self.clock.boot() < self._rests_until:
             raise StoreUnavailable(str(self.failed))
         if not connects and not self._is_open:
             await self.open()
@@ -89,6 +99,8 @@ class Partition:
             found = await verb(self.store)
         except CommitUnknown as error:
             raise CommitUnknown(f"partition {self.name}: {error}") from error
+        except ShardElsewhere:
+            raise
         except StoreUnavailable as error:
             self.fail(f"{error}")
             raise self.failed or error from error
@@ -107,5 +119,5 @@ class Partition:
     def fail(self, why: str) -> None:
         """Note a failure, and ask the store no more for a moment."""
         self.failed = StoreUnavailable(f"partition {self.name}: {why}")
-        self._rests_until = self._clock.boot() + self._rest
+        self._rests_until = self.clock.boot() + self._rest
         self._rest = min(2 * self._rest, MOST_REST_SECONDS)

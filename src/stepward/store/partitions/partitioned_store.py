@@ -87,6 +87,7 @@ class PartitionedStore:
             for member, found in (await self._checked(await self._connected())).items():
                 await check_keys(member.store.host, self._codec)
                 member.accept(found)
+            self.partitions.place()
         except BaseException:
             await self.close()
             raise
@@ -124,6 +125,9 @@ class PartitionedStore:
         reached = [other for other in self.partitions.members if other.is_open or other is member]
         found = await self._checked(reached)
         await check_keys(member.store.host, self._codec)
+        # The shards of a store that was away may have moved before.
+        member.shards = found[member]
+        self.partitions.place()
         return found[member]
 
 
@@ -193,13 +197,17 @@ class _PartitionedReads:
         return sorted(tasks, key=lambda task: task.uid)
 
     async def known_owners(self, uids: Sequence[str]) -> set[str]:
-        """As ``ObjectOwnerStore.known_owners``. Raises StoreUnavailable unless every store answers."""
+        """As ``ObjectOwnerStore.known_owners``. Raises StoreUnavailable unless every store answers and none moves."""
+        version = await self._partitions.still()
         found = await self._partitions.write_each(lambda store: store.supervisor.known_owners(uids))
+        await self._partitions.check_still(version)
         return {uid for known in found for uid in known}
 
     async def family(self, uid: str, limit: int) -> list[str]:
         """As ``ObjectOwnerStore.family``; raises as ``known_owners``."""
+        version = await self._partitions.still()
         found = await self._partitions.write_each(lambda store: store.supervisor.family(uid, limit))
+        await self._partitions.check_still(version)
         return [each for family in found for each in family][:limit]
 
 

@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import TypeVar
 
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
 from stepward.store.partitions.numbers import inside
-from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of, shard_of_key
+from stepward.store.partitions.partition import READ_SECONDS, Partition
+from stepward.store.partitions.placement import SHARDS, Shards, initial_shards, shard_of, shard_of_key
+from stepward.store.store_errors import ShardElsewhere
 
 T = TypeVar("T")
 MOST_HOMES = 20_000
 """Most ids and uids of tasks whose partition is remembered."""
+ARRIVAL_SECONDS = 10.0
+"""Seconds for which a verb waits for a shard that has left one store and is not in another yet."""
+LOOK_SECONDS = 0.05
+"""Seconds between two looks whether it has arrived."""
+ON_ITS_WAY = (
+    "store: expected each shard in a store, found one on its way to another; wait for `stepward partitions move`, or "
+    "run it again"
+)
+BEYOND = (
+    "store: expected every store of the application in the list, found shards moved to one that is not; start the "
+    "process with all of them"
+)
+REFRESH_SECONDS = 1.0
+"""Seconds after which those who wait for tasks look where they are."""
 StoreVerb = Callable[[Store], Awaitable[T]]
 
 
@@ -25,18 +42,95 @@ class Partitions:
     def __init__(self, members: Sequence[Partition]) -> None:
         self.members = members
         self._homes: dict[str, Partition] = {}
-        self._placed = [
-            next(n for n, shards in enumerate(initial_shards(len(members))) if shard in shards)
-            for shard in range(SHARDS)
-        ]
+        self._read_at = float("-inf")
+        self._version = 0
+        """Counts the changes of the placement that were seen."""
+        self._is_moving = self._is_beyond = False
+        """Whether a shard is in no store, or in one that is not in the list."""
+        self._placed: list[Partition] = []
+        self._seen: tuple[list[Partition], Shards] | None = None
+        self.place()
+
+    def place(self) -> None:
+        """Places the shards as the stores say that hold them.
+
+        A shard may be at the last partition, or still where it was before that one was added. Of one that neither
+        holds the last says so once it has it.
+        """
+        count, last = len(self.members), self.members[-1]
+        # A store is added once the share of the one before has moved.
+        has_more = any(member.count > count for member in self.members)
+        after, before = owners(count), owners(count if has_more else count - 1)
+        placed = list[Partition]()
+        self._is_moving = self._is_beyond = False
+        for shard in range(SHARDS):
+            old = self.members[before[shard]]
+            stays = after[shard] == before[shard]
+            is_away = old.is_open and shard not in old.shards
+            placed.append(old if stays or (not is_away and shard not in last.shards) else last)
+            self._is_moving |= is_away and not stays and last.is_open and shard not in last.shards
+            self._is_beyond |= is_away and has_more
+        if (placed, last.shards) != self._seen:
+            self._seen = self._placed, _ = placed, last.shards
+            self._version += 1
+            self._homes.clear()
+
+    async def refresh(self, after: float = 0.0) -> None:
+        """Reads again which shards each store holds, unless that was done within so many seconds."""
+        now = self._now()
+        if now - self._read_at < after:
+            return
+        self._read_at = now
+        # The last store is read last: a shard that has left by then another one may have arrived.
+        for member in self.members:
+            if member.is_open:
+                with suppress(StoreUnavailable, TimeoutError):
+                    await member.look(READ_SECONDS)
+        self.place()
+
+    async def with_placement(self, verb: Callable[[], Awaitable[T]]) -> T:
+        """The result of a verb that goes where an id is placed; again where its shard has left, for a bounded time.
+
+        Raises ShardElsewhere where the shard does not arrive in that time.
+        """
+        begun = self._now()
+        while True:
+            try:
+                return await verb()
+            except ShardElsewhere:
+                if self._now() - begun > ARRIVAL_SECONDS:
+                    raise
+                version = self._version
+                await self.refresh()
+                if version == self._version:
+                    await asyncio.sleep(LOOK_SECONDS)
+
+    @property
+    def may_move(self) -> bool:
+        """Whether a share has not moved whole to the last partition."""
+        last = self.members[-1]
+        return not last.is_open or len(last.shards) < len(initial_shards(len(self.members))[-1])
+
+    async def still(self) -> int:
+        """The present placement, for ``check_still``."""
+        await self.refresh()
+        return self._version
+
+    async def check_still(self, version: int) -> None:
+        """Raises StoreUnavailable if a shard has moved since ``still``: its tasks may have been in no store."""
+        if await self._may_have_moved(version):
+            raise StoreUnavailable("store: expected every shard in a store, found one that moves; ask again later")
 
     def placed(self, id: str) -> Partition:
         """The partition that holds the task of that id, or the schedule of that name."""
-        return self.members[self._placed[shard_of(id)]]
+        return self._placed[shard_of(id)]
 
     def placed_key(self, key: str) -> Partition:
         """The partition of submissions under a key."""
-        return self.members[self._placed[shard_of_key(key)]]
+        return self._placed[shard_of_key(key)]
+
+    def _now(self) -> float:
+        return self.members[0].clock.boot()
 
     def _in_order_for(self, id: str) -> list[Partition]:
         """The partitions in the order in which a task is looked for: first where its id is placed.
@@ -53,6 +147,9 @@ class Partitions:
     def note(self, tasks: Iterable[Task | Submitted], partition: Partition) -> None:
         """Remember where these tasks are: the uid of a task whose id was chosen says nothing of its place."""
         for task in tasks:
+            if self.may_move and self.placed(task.id) is not partition:
+                # It may have been read there before it moved.
+                continue
             self._homes[task.uid] = self._homes[task.id] = partition
         while len(self._homes) > MOST_HOMES:
             del self._homes[next(iter(self._homes))]
@@ -159,7 +256,34 @@ class Partitions:
     async def looked_for(
         self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]
     ) -> tuple[Partition, T] | None:
-        """The same with the partition."""
+        """The same with the partition. What is found nowhere is looked for again if shards have moved meanwhile.
+
+        Raises StoreUnavailable if nothing was found and a shard does not arrive in a bounded time.
+        """
+        begun = self._now()
+        while True:
+            version = self._version
+            found = await self._looked_for(verb, is_found, members)
+            if found is not None:
+                return found
+            if not await self._may_have_moved(version):
+                if self._is_beyond:
+                    raise StoreUnavailable(BEYOND)
+                return None
+            if self._now() - begun > ARRIVAL_SECONDS:
+                raise StoreUnavailable(ON_ITS_WAY)
+            if self._is_moving:
+                await asyncio.sleep(LOOK_SECONDS)
+            members = self.members
+
+    async def _may_have_moved(self, version: int) -> bool:
+        """Whether a shard moves, or has moved since that version."""
+        await self.refresh()
+        return self._is_moving or version != self._version
+
+    async def _looked_for(
+        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]
+    ) -> tuple[Partition, T] | None:
         failure: StoreUnavailable | None = None
         for member in members:
             try:
@@ -172,3 +296,10 @@ class Partitions:
         if failure is not None:
             raise failure
         return None
+
+
+@cache
+def owners(count: int) -> list[int]:
+    """By shard, the place in the list of the partition that is to hold it, of so many; of none, the first."""
+    held = initial_shards(max(count, 1))
+    return [next(place for place, shards in enumerate(held) if shard in shards) for shard in range(SHARDS)]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stepward.errors import SettingsError
 from stepward.store.contract.values.partition import PartitionRecord
-from stepward.store.partitions.placement import initial_shards, partition_name, written
+from stepward.store.partitions.placement import Shards, initial_shards, partition_name, read_shards, written
 
 
 class OpenedStore(Struct, frozen=True):
@@ -43,6 +43,11 @@ def check_list(found: Sequence[OpenedStore | None]) -> None:
                 f"store: expected the partitions of one application, found {store.address}, a partition of another "
                 "application; name the stores that were begun together"
             )
+        if record.count != records[0].count:
+            raise SettingsError(
+                f"store: expected {records[0].count} partitions, found that {record.name} ({store.address}) counts "
+                f"{record.count}; run `stepward partitions add` again, with every store and the new one last"
+            )
         if len(found) != record.count:
             raise SettingsError(
                 f"store: expected all {record.count} partitions in the list, found {len(found)} "
@@ -54,6 +59,7 @@ def check_list(found: Sequence[OpenedStore | None]) -> None:
                 f"place {number}; put the list into that order"
             )
     _check_begun(found, records[0].first)
+    _check_shares(records)
 
 
 def _check_begun(found: Sequence[OpenedStore | None], first: str) -> None:
@@ -67,6 +73,23 @@ def _check_begun(found: Sequence[OpenedStore | None], first: str) -> None:
                 f"store: expected {partition_name(number)} of the application in place {number}, found "
                 f"{store.address}, a new store; correct the address, or restore the store"
             )
+
+
+def _check_shares(records: Sequence[PartitionRecord]) -> None:
+    """Raises SettingsError for shards that a store cannot hold: one of the records is of another time."""
+    for record in records:
+        held, share = read_shards(record.shards), initial_shards(record.count)[record.number - 1]
+        least, most = (frozenset[int](), share) if record.number == record.count else (share, _before(record))
+        if not least <= held <= most:
+            raise SettingsError(
+                f"store: expected {record.name} to hold shards of its own, found others; restore every store as of one "
+                "time"
+            )
+
+
+def _before(record: PartitionRecord) -> Shards:
+    """The shards that a partition held before the last one was added."""
+    return initial_shards(record.count - 1)[record.number - 1]
 
 
 def _with_records(found: Sequence[OpenedStore | None]) -> list[tuple[int, OpenedStore, PartitionRecord]]:

@@ -79,6 +79,13 @@ class VerbConnection(ABC):
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         """Appends acts to the audit, at the latest when the transaction commits."""
 
+    async def shards(self) -> str | None:
+        """The shards that the store holds, as in its record; None where the store is no partition, or gives none away.
+
+        They do not change before the transaction ends.
+        """
+        return None
+
     async def follow_commits(self) -> None:  # noqa: B027  an engine may have nothing to do
         """Makes the commit of this transaction wait until all that it has read is as durable as itself."""
 

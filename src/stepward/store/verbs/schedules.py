@@ -14,6 +14,7 @@ from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows
 from stepward.store.contract import Directive, Firing
+from stepward.store.partitions.placement import read_shards, shard_of
 from stepward.store.rules.audit.audits import schedule_audit
 from stepward.store.rules.supervision import ACTOR
 from stepward.store.verbs import alerts_and_audit
@@ -24,7 +25,11 @@ NOT_TO_CANCEL = TASK_ENDS | {TaskState.UNDOING, TaskState.ERROR}
 
 
 async def register(connection: VerbConnection, schedules: Sequence[Schedule]) -> None:
-    """Records the schedules that an application declares."""
+    """Records the schedules that an application declares; one that has moved to another partition is left out."""
+    written = await connection.shards()
+    if written is not None:
+        held = read_shards(written)
+        schedules = [schedule for schedule in schedules if shard_of(schedule.name) in held]
     for schedule in sorted(schedules, key=lambda schedule: schedule.name):
         await connection.change("schedules.register", *astuple(schedule))
 
@@ -75,7 +80,8 @@ async def _cancel(connection: VerbConnection, id: str, now: float) -> None:
 
 
 async def create(connection: VerbConnection, schedule: Schedule, actor: str, now: float) -> bool:
-    """Inserts a schedule; returns False if its name is taken."""
+    """Inserts a schedule; returns False if its name is taken. Raises ShardElsewhere."""
+    await new_tasks.check_shards(connection, [schedule.name])
     changed = await connection.change("schedules.create", *astuple(schedule))
     return await _audited(connection, "create", schedule.name, actor, now, changed)
 
@@ -89,7 +95,11 @@ async def named(connection: VerbConnection, name: str) -> Schedule | None:
 async def start(
     connection: VerbConnection, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str, now: float
 ) -> list[str]:
-    """Inserts tasks of a schedule beside its nominal times to come; returns the ids of those that are new."""
+    """Inserts tasks of a schedule beside its nominal times to come; returns the ids of those that are new.
+
+    Raises ShardElsewhere.
+    """
+    await new_tasks.check_shards(connection, [schedule.name])
     begun = await new_tasks.begin(connection, tasks, schedule.workflow, schedule.version)
     ids = [task.id for task in begun if task.created]
     if ids and act == "trigger":

@@ -6,11 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import P, T, Verb, VerbConnection
+
+SHARDS = load_queries(__package__, "shards.sql")
 
 
 class DrivenConnection(VerbConnection):
@@ -50,6 +53,10 @@ class DrivenConnection(VerbConnection):
     async def savepoint(self) -> AsyncIterator[None]:
         with self._connection.savepoint():
             yield
+
+    async def shards(self) -> str | None:
+        row = self._connection.row(SHARDS["held"])
+        return None if row is None else row[0]
 
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         codec = self._connection.codec

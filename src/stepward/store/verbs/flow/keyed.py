@@ -18,6 +18,7 @@ from stepward.model.tasks.directives import DirectiveVerb
 from stepward.model.tasks.key_rules import PREDECESSOR, Collect, Debounce, KeyRule, Singleton, Throttle
 from stepward.store import rows
 from stepward.store.contract import Directive, Submitted
+from stepward.store.partitions.placement import shard_of_key
 from stepward.store.rules.gathered_arguments import collected
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import directives, inbox, new_tasks
@@ -52,6 +53,7 @@ async def submit(
 
     Raises TaskConflict where the rule refuses one.
     """
+    await new_tasks.check_shards(connection, [rule.key], shard_of_key)
     return [await _submit(connection, task, rule, plans, actor) for task in tasks]
 
 
@@ -88,7 +90,7 @@ async def _known(connection: VerbConnection, task: Task) -> Submitted | None:
     if joined is not None:
         return Submitted(joined[0], joined[1], created=False, same=joined[2] == task.workflow)
     if await connection.rows("submission.existing", [task.id]):
-        (found,) = await new_tasks.submit(connection, [task], {})
+        (found,) = await new_tasks.insert(connection, [task], {})
         return found
     return None
 
@@ -177,7 +179,7 @@ async def _begin(
 ) -> Submitted:
     """Inserts the task, which holds the key from now on."""
     await connection.change("keyed.hold", *_place(task, asked.rule), task.uid, predecessor, task.created_at, until)
-    (submitted,) = await new_tasks.submit(connection, [task], asked.plans)
+    (submitted,) = await new_tasks.insert(connection, [task], asked.plans)
     return submitted
 
 

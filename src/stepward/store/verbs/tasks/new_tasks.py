@@ -3,7 +3,7 @@ workflow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import astuple
 
@@ -11,6 +11,8 @@ from stepward.model.pipeline_plan import NO_PLANS, Plan, Plans, from_json, plann
 from stepward.model.records import Step, Task
 from stepward.payload.references import same_payload
 from stepward.store.contract import Submitted
+from stepward.store.partitions.placement import read_shards, shard_of
+from stepward.store.store_errors import ShardElsewhere
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.tasks import status_events
 
@@ -19,14 +21,14 @@ WorkflowVersion = tuple[str, str]
 
 
 async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str, version: str) -> list[Submitted]:
-    """Submits tasks of one workflow with its plan; returns the result for each."""
+    """Submits tasks of one workflow with its plan, which are placed with others; returns the result for each."""
     return await begin_all(connection, [((workflow, version), tasks)])
 
 
 async def begin_all(
     connection: VerbConnection, groups: Sequence[tuple[WorkflowVersion, Sequence[Task]]]
 ) -> list[Submitted]:
-    """Submits tasks of several workflows with their plans; returns the result for each, in order."""
+    """Submits tasks of several workflows with their plans, placed with others; returns the result for each, in order."""
     plans: dict[WorkflowVersion, Plan] = {}
     events_to: dict[WorkflowVersion, str | None] = {}
     for workflow in dict.fromkeys(workflow for workflow, _ in groups):
@@ -35,13 +37,13 @@ async def begin_all(
     for workflow, tasks in groups:
         for task in tasks:
             task.events_to = events_to[workflow]
-    return await submit(connection, [task for _, tasks in groups for task in tasks], plans)
+    return await insert(connection, [task for _, tasks in groups for task in tasks], plans)
 
 
 async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Step]) -> Submitted:
     """Submits a task that has a record already, with the stages of its workflow's plan that it has not."""
     plans, task.events_to = await _declared(connection, task.workflow, task.version)
-    (submitted,) = await submit(connection, [task], NO_PLANS)
+    (submitted,) = await insert(connection, [task], NO_PLANS)
     if submitted.created:
         known = {step.key for step in steps}
         planned = planned_steps(task, plans.get((task.workflow, task.version), ()))
@@ -58,6 +60,22 @@ async def _declared(connection: VerbConnection, workflow: str, version: str) -> 
 
 
 async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+    """Submits tasks that are placed by their ids. Raises ShardElsewhere for one of a shard that has left the store."""
+    await check_shards(connection, [task.id for task in tasks])
+    return await insert(connection, tasks, plans)
+
+
+async def check_shards(connection: VerbConnection, ids: Sequence[str], shard: Callable[[str], int] = shard_of) -> None:
+    """Raises ShardElsewhere unless the store holds the shard of each of these."""
+    written = await connection.shards()
+    if written is not None:
+        held = read_shards(written)
+        for id in ids:
+            if shard(id) not in held:
+                raise ShardElsewhere(shard(id))
+
+
+async def insert(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
     """Inserts tasks whose ids are new, the first of each id, with their plans; returns the result for each."""
     firsts: dict[str, Task] = {}
     for task in tasks:

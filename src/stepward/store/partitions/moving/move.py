@@ -1,0 +1,177 @@
+"""Adds a store to an application that has begun, and moves its share there, shard by shard.
+
+Every step may be repeated: a shard is held by the store that it leaves, or is kept whole in the new one and held by
+none, or is held by the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from stepward.clock import Environment
+from stepward.errors import SettingsError
+from stepward.store.contract import Store, TaskSearch
+from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.named_queries import load_queries
+from stepward.store.partitions.enrolment import share_key, store_id
+from stepward.store.partitions.moving import rows
+from stepward.store.partitions.moving.arrival import Staging, arrive
+from stepward.store.partitions.moving.departure import leave, read_record, write_record
+from stepward.store.partitions.moving.scan import Scan
+from stepward.store.partitions.placement import initial_shards, partition_name, read_shards, written
+from stepward.store.sqlite.store import SqliteStore
+
+Q = load_queries(__package__, "moving.sql")
+
+CLOCK_SECONDS = 1.0
+"""Most seconds between the clocks of two stores: instants move as they are."""
+COPIED = {
+    "stepward_workflow": None,
+    "stepward_flow_limit": None,
+    "stepward_alert_silence": None,
+    "stepward_credential": None,
+    "stepward_agent": ("name", "suspended_at", "suspended_by", "note"),
+}
+"""What is set in every store, with the columns that are; None: all."""
+
+
+class Moved(NamedTuple):
+    """A shard that has arrived."""
+
+    shard: int
+    source: str
+    tasks: int | None
+    """How many tasks came with it; None where an earlier move had let them go."""
+
+
+async def add_store(stores: Sequence[Store], environment: Environment) -> None:
+    """Makes the last of these open stores a partition of the application of the others, with no tasks.
+
+    Raises SettingsError.
+    """
+    _check_engine(stores)
+    *known, new = stores
+    count = len(stores)
+    records = [await store.host.partition() for store in known]
+    first = await store_id(known[0], environment)
+    for number, record in enumerate(records, 1):
+        _check_settled(record, number, count, first)
+    added = await new.host.partition()
+    if added is None and (await new.operators.tasks(TaskSearch(limit=1))).tasks:
+        raise SettingsError(f"store: expected a new store in place {count}, found tasks in it; name a new one")
+    place = PartitionRecord(
+        name=partition_name(count), number=count, count=count, first=first, shards=written(frozenset())
+    )
+    if added is not None and replace(added, shards=place.shards) != place:
+        raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
+    await share_key(stores, environment)
+    await _copy_settings(known[0], new)
+    await new.host.keep_partition(place)
+    for store in reversed(known):
+        async with store.client.transaction() as transaction:
+            await write_record(transaction, replace(await read_record(transaction), count=count))
+
+
+async def move_share(stores: Sequence[Store], environment: Environment) -> AsyncIterator[Moved]:
+    """Moves to the last of these open stores what it does not hold of its share yet. Raises SettingsError, Refused."""
+    _check_engine(stores)
+    target, count = stores[-1], len(stores)
+    await _check_ready(stores, environment)
+    before, scans = initial_shards(count - 1), {number: Scan() for number in range(count)}
+    held = read_shards((await _record(target)).shards)
+    for shard in sorted(initial_shards(count)[-1] - held):
+        place = next(n for n, shards in enumerate(before) if shard in shards)
+        yield Moved(
+            shard, partition_name(place + 1), await _move(stores[place], target, shard, scans[place], environment)
+        )
+
+
+async def _move(source: Store, target: Store, shard: int, scan: Scan, environment: Environment) -> int | None:
+    staging = Staging(target, shard)
+    await scan.look_ahead(source)
+    environment.failpoint("shard.leave.before")
+    moved = await leave(source, shard, scan, staging, lambda: environment.failpoint("shard.commit.before"))
+    environment.failpoint("shard.leave.after")
+    await arrive(target, shard)
+    environment.failpoint("shard.arrive.after")
+    return moved
+
+
+async def _check_ready(stores: Sequence[Store], environment: Environment) -> None:
+    count, first = len(stores), await store_id(stores[0], environment)
+    for number, store in enumerate(stores, 1):
+        record = await store.host.partition()
+        if record is None or (record.number, record.count, record.first) != (number, count, first):
+            raise SettingsError(
+                f"store: expected the {count} partitions of one application in order, found another store in place "
+                f"{number}; run `stepward partitions add` with them first"
+            )
+        ahead = abs(store.now() - stores[-1].now())
+        if ahead > CLOCK_SECONDS:
+            raise SettingsError(
+                f"store: expected clocks that agree within {CLOCK_SECONDS:g} s, found {partition_name(number)} "
+                f"{ahead:.1f} s from the new store; begin the new store on a host whose clock is right"
+            )
+    async with stores[-1].client.transaction() as transaction:
+        if not (await transaction.execute(Q["schedulers"]))[0][0]:
+            raise SettingsError(
+                f"partitions: expected a Scheduler that serves {partition_name(count)}, found none; start the "
+                f"application with all {count} stores first"
+            )
+
+
+async def _record(store: Store) -> PartitionRecord:
+    async with store.client.transaction() as transaction:
+        return await read_record(transaction)
+
+
+def _check_settled(record: PartitionRecord | None, number: int, count: int, first: str) -> None:
+    """Raises SettingsError unless this is the record of a partition whose last move is over."""
+    if record is None or record.number != number or record.first != first or record.count not in (count - 1, count):
+        raise SettingsError(
+            f"store: expected {count - 1} partitions of one application and a new store behind them, found "
+            f"another in place {number}; name them in order, the new one last"
+        )
+    if record.shards != written(initial_shards(count - 1)[number - 1]):
+        raise SettingsError(
+            f"store: expected the share of {partition_name(count - 1)} to have moved, found shards of it "
+            f"in {record.name}; run `stepward partitions move` first"
+        )
+
+
+def _check_engine(stores: Sequence[Store]) -> None:
+    """Raises SettingsError for a store that gives no shards away."""
+    for number, store in enumerate(stores, 1):
+        if not isinstance(store, SqliteStore):
+            raise SettingsError(
+                f"partitions: expected stores in SQLite files, found another in place {number}; begin one on "
+                "PostgreSQL with as many stores as it may need"
+            )
+
+
+async def _copy_settings(source: Store, target: Store) -> None:
+    """Copies what operators and processes have set in every store, and the marks of encryption keys."""
+    async with source.client.transaction() as reading:
+        marks = await reading.execute(Q["key_marks"])
+        found = {}
+        for table, some in COPIED.items():
+            columns = list(some or await rows.columns_of(reading, table))
+            found[table] = columns, await reading.execute(f"select {', '.join(columns)} from {table}")  # noqa: S608
+    async with target.client.transaction() as writing:
+        for mark in marks:
+            await writing.execute(Q["keep_mark"], mark)
+        for table, (columns, those) in found.items():
+            for row in those:
+                await rows.insert_row(writing, table, columns, row, or_ignore=True)
+
+
+def shares(records: Sequence[PartitionRecord | None]) -> list[tuple[str, int, int]]:
+    """By partition, the shards that it holds, and those that it is to hold once all have moved."""
+    wanted = initial_shards(len(records))
+    return [
+        (partition_name(number), 0 if record is None else len(read_shards(record.shards)), len(wanted[number - 1]))
+        for number, record in enumerate(records, 1)
+    ]

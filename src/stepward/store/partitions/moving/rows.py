@@ -1,0 +1,97 @@
+"""The rows that move with a task, by table, and those that stay: ``tests/partitions`` compares them with the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from stepward.store.contract import Transaction
+
+OF_TASK = {
+    "stepward_task": "uid",
+    "stepward_step": "task",
+    "stepward_inbox": "task",
+    "stepward_signal_seen": "task",
+    "stepward_live_value": "task",
+    "stepward_stream_value": "task",
+    "stepward_update_request": "task",
+    "stepward_task_permit": "task",
+    "stepward_joined_submission": "task",
+    "stepward_alert": "task",
+}
+"""Tables whose rows move with their task, each with the column that has the task's uid."""
+OF_KEY = {"stepward_schedule": "name", "stepward_submission_key": "key", "stepward_message": "token"}
+"""Tables whose rows are placed by themselves."""
+WITH_ALERT = "stepward_alert_receipt"
+WITH_MESSAGE = "stepward_webhook_refusal"
+"""Deleted with its message: the webhook is offered the event again from the new store."""
+BY_TRIGGER = frozenset({"stepward_search"})
+"""Written when the task arrives, and deleted when it leaves."""
+STAYS = frozenset(
+    {
+        *("stepward_agent", "stepward_agent_slot", "stepward_flow_limit", "stepward_rate_bucket"),
+        *("stepward_alert_silence", "stepward_alert_sink", "stepward_webhook", "stepward_workflow"),
+        *("stepward_instance", "stepward_leadership", "stepward_credential", "stepward_meta", "stepward_state_sample"),
+        *("stepward_audit", "stepward_batch", "stepward_dead_letter"),
+    }
+)
+"""What each store has of its own: the chain of acts cannot be parted, dead letters have no task yet."""
+GENERATED = {"stepward_inbox": "number", "stepward_alert": "number", "stepward_message": "token"}
+"""Numbers that each store gives itself."""
+PART_BYTES = 1_000_000
+"""Bytes of rows after which a part of what moves ends."""
+ROWS_READ = 200
+"""Tasks, or messages, whose rows are read with one statement."""
+
+
+class Piece(NamedTuple):
+    """Rows of one table."""
+
+    table: str
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+
+def chunks(values: Sequence[Any]) -> Iterator[str]:
+    """The values in arrays of JSON, each for one statement."""
+    for start in range(0, len(values), ROWS_READ):
+        yield msgspec.json.encode(values[start : start + ROWS_READ]).decode()
+
+
+def written(pieces: Iterable[Piece]) -> bytes:
+    """Pieces as a part that is kept until all have arrived."""
+    return msgspec.msgpack.encode(list(pieces))
+
+
+def read(part: bytes) -> list[Piece]:
+    """The pieces that ``written`` wrote."""
+    return msgspec.msgpack.decode(part, type=list[Piece])
+
+
+async def columns_of(transaction: Transaction, table: str) -> list[str]:
+    """The names of a table's columns."""
+    return [name for _, name, *_ in await transaction.execute(f"select * from pragma_table_info('{table}')")]  # noqa: S608
+
+
+async def rows_of(transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The rows of these tasks, or tokens, in the order in which they were inserted."""
+    order = GENERATED.get(table, column)
+    sql = f"select * from {table} where {column} in (select value from json_each(?1)) order by {order}"  # noqa: S608
+    return [row for chunk in chunks(values) for row in await transaction.execute(sql, (chunk,))]
+
+
+async def delete_rows(transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> None:
+    """Deletes the rows of these tasks, or tokens."""
+    sql = f"delete from {table} where {column} in (select value from json_each(?1))"  # noqa: S608
+    for chunk in chunks(values):
+        await transaction.execute(sql, (chunk,))
+
+
+async def insert_row(
+    transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any], *, or_ignore: bool = False
+) -> None:
+    """Inserts a row; one that exists is an error, or stays as it is."""
+    places, verb = ", ".join("?" for _ in columns), "insert or ignore" if or_ignore else "insert"
+    await transaction.execute(f"{verb} into {table} ({', '.join(columns)}) values ({places})", row)

@@ -1,0 +1,116 @@
+"""Which tasks, messages, schedules and keys of a store belong to which shard.
+
+Most rows are looked at before the store is locked; within the lock only those follow that came since.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from typing import NamedTuple, TypeVar
+
+from stepward.errors import InvalidPayload
+from stepward.model.messages.cloudevents import decode_event
+from stepward.store.contract import Store, Transaction
+from stepward.store.named_queries import load_queries
+from stepward.store.partitions.placement import shard_of, shard_of_key
+
+Q = load_queries(__package__, "moving.sql")
+
+ROWS_SCANNED = 5_000
+"""Rows that are looked at in one transaction before the lock."""
+OF_ACTORS = "agents."
+"""The queues of requests, which stay: their tasks' new owners send them again."""
+OF_EVENTS = ("replies.", "webhooks.")
+GATHERED = "\x1f"
+"""What separates a key from the response queue whose submissions are gathered apart."""
+
+Placed = TypeVar("Placed", str, int)
+Roots = dict[str, list[Placed]]
+
+
+class Share(NamedTuple):
+    """What one shard has in a store."""
+
+    tasks: list[str]
+    """Uids."""
+    messages: list[int]
+    """Tokens."""
+    schedules: list[str]
+    keys: list[tuple[str, str, str]]
+
+
+class Scan:
+    """What a store has, by shard and id of the root task."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, Roots[str]] = {}
+        self._messages: dict[int, Roots[int]] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self._tasks, self._last = defaultdict(lambda: defaultdict(list)), (0, "")
+        self._messages, self._token = defaultdict(lambda: defaultdict(list)), 0
+
+    async def look_ahead(self, store: Store) -> None:
+        """Looks at most of what there is, in short transactions."""
+        more = True
+        while more:
+            async with store.client.transaction() as transaction:
+                more = await self._look(transaction)
+
+    async def share(self, transaction: Transaction, shard: int) -> Share:
+        """What the shard has, with the store locked.
+
+        A tree whose root holds a key goes with the key, whatever its id.
+        """
+        while await self._look(transaction):
+            pass
+        keyed = {root: _shard_of_row(key) for root, key in await transaction.execute(Q["keyed"])}
+        mine = {root for root, home in keyed.items() if home == shard}
+        tasks = _those(self._tasks, shard, mine, keyed)
+        messages = _those(self._messages, shard, mine, keyed)
+        names = [name for (name,) in await transaction.execute(Q["schedules"]) if shard_of(name) == shard]
+        keys = [(w, r, k) for w, r, k in await transaction.execute(Q["keys"]) if _shard_of_row(k) == shard]
+        return Share(tasks, messages, names, keys)
+
+    async def _look(self, transaction: Transaction) -> bool:
+        """Looks at the next rows; whether there may be more."""
+        rowid, uid = self._last
+        if rowid and await transaction.execute(Q["uid_at"], (rowid,)) != [(uid,)]:
+            # The last row was deleted, so that its number may have been given again.
+            self._forget()
+        tasks = await transaction.execute(Q["tasks_after"], (self._last[0], ROWS_SCANNED))
+        for rowid, uid, id in tasks:
+            self._tasks[shard_of(id)][id.partition("/")[0]].append(uid)
+            self._last = (rowid, uid)
+        messages = await transaction.execute(Q["messages_after"], (self._token, ROWS_SCANNED))
+        for token, queue, body in messages:
+            self._token = token
+            id = "" if queue.startswith(OF_ACTORS) else _task_of(queue, body)
+            if id:
+                self._messages[shard_of(id)][id.partition("/")[0]].append(token)
+        return ROWS_SCANNED in (len(tasks), len(messages))
+
+
+def _those(found: dict[int, Roots[Placed]], shard: int, mine: set[str], keyed: Collection[str]) -> list[Placed]:
+    chosen: list[Placed] = []
+    for root, each in found.get(shard, {}).items():
+        chosen += [] if root in keyed else each
+    for roots in found.values():
+        for root in mine & roots.keys():
+            chosen += roots[root]
+    return sorted(chosen)
+
+
+def _shard_of_row(key: str) -> int:
+    return shard_of_key(key.partition(GATHERED)[0])
+
+
+def _task_of(queue: str, body: bytes) -> str:
+    """The id of the task that a message of an application's queue is about; empty for another message."""
+    try:
+        event = decode_event(body)
+    except InvalidPayload:
+        return ""
+    return (event.subject or "") if queue.startswith(OF_EVENTS) else event.id
