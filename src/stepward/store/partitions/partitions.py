@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from typing import TypeVar
 
 from stepward.errors import StoreUnavailable
@@ -13,7 +12,7 @@ from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
 from stepward.store.partitions.numbers import inside
 from stepward.store.partitions.partition import READ_SECONDS, Partition
-from stepward.store.partitions.placement import SHARDS, Shards, initial_shards, shard_of, shard_of_key
+from stepward.store.partitions.placement import SHARDS, Shards, initial_shards, owners, shard_of, shard_of_key
 from stepward.store.store_errors import ShardElsewhere
 
 T = TypeVar("T")
@@ -296,10 +295,3 @@ class Partitions:
         if failure is not None:
             raise failure
         return None
-
-
-@cache
-def owners(count: int) -> list[int]:
-    """By shard, the place in the list of the partition that is to hold it, of so many; of none, the first."""
-    held = initial_shards(max(count, 1))
-    return [next(place for place, shards in enumerate(held) if shard in shards) for shard in range(SHARDS)]

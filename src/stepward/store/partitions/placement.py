@@ -62,6 +62,13 @@ def initial_shards(count: int) -> list[Shards]:
     return held
 
 
+@cache
+def owners(count: int) -> list[int]:
+    """By shard, the place in the list of the partition that is to hold it, of so many; of none, the first."""
+    held = initial_shards(max(count, 1))
+    return [next(place for place, shards in enumerate(held) if shard in shards) for shard in range(SHARDS)]
+
+
 def with_one_more(held: Sequence[Shards]) -> list[Shards]:
     """The shards of each partition once another is added, which takes its share, rounded down; no other gains one.
 

@@ -70,7 +70,7 @@ async def _insert(transaction: Transaction, piece: Piece, alerts: dict[int, int]
         if piece.table == rows.WITH_ALERT:
             cells["number"] = alerts[cells["number"]]
         elif piece.table == "stepward_message":
-            # Whoever took it asks the store that it came from.
+            # A consumer that has taken it settles it in the store that it came from.
             cells["taken_until"] = 0.0
         await rows.insert_row(transaction, piece.table, kept, [cells[column] for column in kept])
         if piece.table == "stepward_alert":

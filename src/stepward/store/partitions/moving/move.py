@@ -35,7 +35,7 @@ COPIED = {
     "stepward_credential": None,
     "stepward_agent": ("name", "suspended_at", "suspended_by", "note"),
 }
-"""What is set in every store, with the columns that are; None: all."""
+"""Tables of settings that every store has alike, with the columns that are copied; None: all."""
 
 
 class Moved(NamedTuple):

@@ -65,7 +65,7 @@ where uid in (select value from json_each(?1)) and state = 'waiting' and waits_f
     and wake_at is null and locked_by is null
 
 -- name: stage
--- Keeps a part of what arrives, unseen until all of it is there.
+-- Inserts a part of a shard that arrives, unseen until all of it is there.
 insert into stepward_meta values (?1, ?2)
 
 -- name: staged
@@ -86,7 +86,7 @@ select key, value from stepward_meta
 where (key >= 'encryption_key:' and key < 'encryption_key;') or key = 'large_payloads'
 
 -- name: keep_mark
--- Keeps a mark, unless it is there.
+-- Inserts a mark, unless it is there.
 insert into stepward_meta values (?1, ?2) on conflict (key) do nothing
 
 -- name: delete_receipts

@@ -37,7 +37,7 @@ STAYS = frozenset(
         *("stepward_audit", "stepward_batch", "stepward_dead_letter"),
     }
 )
-"""What each store has of its own: the chain of acts cannot be parted, dead letters have no task yet."""
+"""Tables of each store by itself: the chain of acts cannot be parted, dead letters have no task yet."""
 GENERATED = {"stepward_inbox": "number", "stepward_alert": "number", "stepward_message": "token"}
 """Numbers that each store gives itself."""
 PART_BYTES = 1_000_000
