@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class PartitionRecord(Struct, frozen=True, kw_only=True):
-    """The place of a store among those of its application; it is written before the first task, and when a shard moves."""
+    """The place of a store among those of its application, written before the first task and when a shard moves."""
 
     name: str
     number: int
