@@ -28,7 +28,7 @@ async def begin(connection: VerbConnection, tasks: Sequence[Task], workflow: str
 async def begin_all(
     connection: VerbConnection, groups: Sequence[tuple[WorkflowVersion, Sequence[Task]]]
 ) -> list[Submitted]:
-    """Submits tasks of several workflows with their plans, placed with others; returns the result for each, in order."""
+    """Submits tasks of some workflows with their plans, placed with others; returns the result for each, in order."""
     plans: dict[WorkflowVersion, Plan] = {}
     events_to: dict[WorkflowVersion, str | None] = {}
     for workflow in dict.fromkeys(workflow for workflow, _ in groups):
