@@ -23,6 +23,7 @@ from stepward.workflow.definition import Workflow
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
 MOST_LABELS = 20
 LABEL_LENGTH = 200
+NO_LABELS = b"{}"
 OPTIONS = ("id", "transaction", *SubmitOptions.__annotations__)
 """What ``submit`` takes beside the workflow's arguments."""
 
@@ -56,12 +57,13 @@ def priority(value: int) -> int:
 
 def labels(value: Mapping[str, str] | None) -> bytes:
     """A few short texts by which tasks are found."""
-    given: object = {} if value is None else value
-    if not isinstance(given, Mapping) or len(given) > MOST_LABELS:
+    if value is None:
+        return NO_LABELS
+    if not isinstance(value, Mapping) or len(value) > MOST_LABELS:
         raise Refused(f"labels: expected at most {MOST_LABELS} texts of {LABEL_LENGTH} characters by name")
-    for name, each in given.items():
+    for name, each in value.items():
         check_label(name, each)
-    return encode(dict(given), "labels")
+    return encode(dict(value), "labels")
 
 
 def reply_queue(queue: str | None, app: str) -> str | None:

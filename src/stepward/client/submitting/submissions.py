@@ -177,7 +177,10 @@ class Preparation:
 
     async def known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
         """The workflow that is meant. Raises UnknownWorkflow."""
-        known = await self._known(workflow)
+        name = submission_checks.workflow_name(workflow)
+        known = self._registry.newest.get(name) or await self._registered(name)
+        if isinstance(workflow, Workflow):
+            known = workflow
         plan, key = _plan_of(known), (known.name, known.version)
         if plan is not None:
             self._plans[key] = plan
@@ -204,16 +207,13 @@ class Preparation:
             raise submission_checks.unknown_version(name, version, [record.version for record in records])
         return found
 
-    async def _known(self, workflow: Workflow[Any, Any] | str) -> KnownWorkflow:
-        name = submission_checks.workflow_name(workflow)
-        declared = self._registry.newest.get(name)
-        if declared is not None:
-            return workflow if isinstance(workflow, Workflow) else declared
+    async def _registered(self, name: str) -> WorkflowRecord:
+        """What a Scheduler registered last of a workflow. Raises UnknownWorkflow."""
         records = await self._store.workflow(name)
         if not records:
             stored = [record.name for record in await self._store.workflows()]
             raise submission_checks.unknown(name, [*stored, *(name for name, _ in self._registry.workflows)])
-        return workflow if isinstance(workflow, Workflow) else records[0]
+        return records[0]
 
     def task(self, known: KnownWorkflow, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: Options) -> Task:
         """The record of one submission. Raises what does not fit as Refused."""

@@ -63,8 +63,17 @@ class SubmittingClient:
         connection or session of asyncpg, psycopg 3, SQLAlchemy 2 or Django on the store's database. With ``per_key``, a
         ``Singleton``, ``Debounce``, ``Throttle`` or ``Collect``, the handle may be of a task that was there.
         """
-        options = Options(id=id, priority=priority, complete_by=complete_by, delay=delay, reply_to=reply_to)
-        options = replace(options, labels=labels, attributes=attributes, fairness_key=fairness_key, per_key=per_key)
+        options = Options(
+            id=id,
+            priority=priority,
+            complete_by=complete_by,
+            delay=delay,
+            reply_to=reply_to,
+            labels=labels,
+            attributes=attributes,
+            fairness_key=fairness_key,
+            per_key=per_key,
+        )
         submission_checks.usable("client.submit()", self._session.missing)
         with producing(f"submit {submission_checks.workflow_name(workflow)}") if API in modules else UNTRACED:
             prepared = await self._session.submissions.prepared(workflow, args, kwargs, options)

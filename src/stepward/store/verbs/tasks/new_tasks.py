@@ -4,6 +4,7 @@ workflow."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec.structs import astuple
 
@@ -80,25 +81,24 @@ async def insert(connection: VerbConnection, tasks: Sequence[Task], plans: Plans
     firsts: dict[str, Task] = {}
     for task in tasks:
         firsts.setdefault(task.id, task)
-    events = {
-        task.uid: status_events.received(task)
-        for task in firsts.values()
-        if task.reply_to is not None or task.events_to is not None
-    }
-    ordered = sorted(firsts.values(), key=lambda task: task.id)
-    created = {row[0] for row in await connection.insert_each("submission.insert", [astuple(t) for t in ordered])}
+    reported = [task for task in firsts.values() if task.reply_to is not None or task.events_to is not None]
+    events = [status_events.received(task) for task in reported]
+    ordered = sorted(firsts.values(), key=attrgetter("id"))
+    created = {row[0] for row in await connection.insert_each("submission.insert", list(map(astuple, ordered)))}
+    are_all_new = len(created) == len(tasks)
+    new = tasks if are_all_new else [task for task in firsts.values() if task.uid in created]
+    for task, each in zip(reported, events, strict=True):
+        if task.uid in created:
+            await status_events.put(connection, each, task.created_at)
+    if plans:
+        await _record_plans(connection, new, plans)
+    if are_all_new:
+        return [Submitted(task.uid, task.id, created=True, same=True) for task in tasks]
     known = await _existing(connection, [task.id for task in firsts.values() if task.uid not in created])
-    new = [task for task in firsts.values() if task.uid in created]
-    for task in new:
-        if task.uid in events:
-            await status_events.put(connection, events[task.uid], task.created_at)
-    await _record_plans(connection, new, plans)
     return [_answer(task, firsts[task.id], created, known) for task in tasks]
 
 
 async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, VerbRow]:
-    if not ids:
-        return {}
     found = {row[0]: row for row in await connection.rows("submission.existing", ids)}
     if found:
         # The result says that these tasks exist: they must not be less durable than this commit.
@@ -107,9 +107,8 @@ async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, Ver
 
 
 async def _record_plans(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> None:
-    if plans:
-        steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
-        await connection.change_each("turn.insert_planned", [astuple(step) for step in steps])
+    steps = [step for task in tasks for step in planned_steps(task, plans.get((task.workflow, task.version), ()))]
+    await connection.change_each("turn.insert_planned", [astuple(step) for step in steps])
 
 
 def _answer(task: Task, first: Task, created: set[str], known: Mapping[str, VerbRow]) -> Submitted:
