@@ -315,11 +315,16 @@ async def test_what_cannot_be_forked_is_refused() -> None:
 
 async def test_later_effects_are_undone_by_one_of_several_forks_at_one_time() -> None:
     async with environment(app, fakes=FAKES) as env:
+
+        async def write() -> None:
+            for _ in range(10):
+                await env.client.submit(buy, "another", delay="1d")
+
         task = await env.client.submit(buy, "pen")
         await task.result()
-        made = await asyncio.gather(
-            *(task.fork("shop.ship/1", undo_later=True) for _ in range(3)), return_exceptions=True
-        )
+        # Beside others that write, a fork waits for its turn between its last read and its commit.
+        forks = [task.fork("shop.ship/1", undo_later=True) for _ in range(3)]
+        made = await asyncio.gather(write(), write(), *forks, return_exceptions=True)
         refused = [each for each in made if isinstance(each, BaseException)]
         assert [type(each) for each in refused] == [IllegalTransition] * 2
         assert "expected later steps that no other fork undoes, found shop.ship/1 undone by one" in str(refused[0])

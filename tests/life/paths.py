@@ -36,7 +36,8 @@ async def submit(world: World, trace: Trace) -> None:
 async def step(world: World, trace: Trace) -> None:
     """From a step's call until the commit that records its outcome, which the request for the next step follows.
 
-    It is the second step, half a second after the start: nothing runs for the first time, and nothing else is at work.
+    It is the second step, half a second after the start and between two looks for changes: nothing runs for the first
+    time, and nothing else is at work.
     """
     service = Service()
 
@@ -50,7 +51,7 @@ async def step(world: World, trace: Trace) -> None:
     async def asked() -> None:
         trace.end()
 
-    service.plan("do before", take(0.5))
+    service.plan("do before", take(0.55))
     service.plan("do after", asked)
     app = world.app([fulfil], [service.agent])
     await world.run(app, supervisor=False)

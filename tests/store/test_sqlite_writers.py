@@ -84,13 +84,37 @@ async def written(database: Database, *works: Callable[[Connection], object]) ->
 
 async def test_writers_at_one_time_share_a_commit(database: Database, commits: Commits, file: Path) -> None:
     assert await written(database, *map(inserts, range(WRITERS))) == [1] * WRITERS
-    assert commits.count == 1
-    assert rows(file) == list(range(WRITERS))
+    assert commits.count == 2, "the first writes at once, as it knows of no other"
+    assert await written(database, *map(inserts, range(WRITERS, 2 * WRITERS))) == [1] * WRITERS
+    assert commits.count == 3, "where others came last time, also the first waits for them"
+    assert rows(file) == list(range(2 * WRITERS))
+
+
+async def test_two_who_write_in_loops_share_commits(database: Database, commits: Commits, file: Path) -> None:
+    async def write(numbers: range) -> None:
+        for number in numbers:
+            await database.write(inserts(number))
+
+    await asyncio.gather(write(range(WRITERS)), write(range(WRITERS, 2 * WRITERS)))
+    assert commits.count <= WRITERS + 2
+    assert rows(file) == list(range(2 * WRITERS))
+
+
+async def test_a_writer_alone_lets_the_event_loop_run_only_after_another_write(database: Database, file: Path) -> None:
+    for number in range(3):
+        await asyncio.sleep(0)
+        with pytest.raises(StopIteration):
+            database.write(inserts(number)).send(None)
+    again = database.write(inserts(3))
+    assert again.send(None) is None, "the loop has not run since"
+    with pytest.raises(StopIteration):
+        again.send(None)
+    assert rows(file) == [0, 1, 2, 3]
 
 
 async def test_single_statements_share_the_commit_of_others(database: Database, commits: Commits, file: Path) -> None:
     await asyncio.gather(database.write(inserts(1)), database.single(inserts(2)), database.write(inserts(3)))
-    assert (commits.count, rows(file)) == (1, [1, 2, 3])
+    assert (commits.count, rows(file)) == (2, [1, 2, 3])
 
 
 async def test_an_error_undoes_the_work_of_its_writer_alone(database: Database, file: Path) -> None:
@@ -111,7 +135,7 @@ async def test_what_sqlite_rolls_back_for_one_writer_is_written_for_the_others(
 
     found = await written(database, inserts(1), inserts(2), rolls_back, inserts(3))
     assert [type(each) for each in found] == [int, int, Refused, int]
-    assert (rows(file), commits.count) == ([1, 2, 3], 1)
+    assert (rows(file), commits.count) == ([1, 2, 3], 2)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +184,7 @@ async def test_a_commit_takes_in_no_more_work_than_may_hold_the_loop(
         clock.advance(HOLD_SECONDS / 2)
 
     await written(database, *[slow] * 10)
-    assert commits.count == 5
+    assert commits.count == 6, "one alone, then two at a time"
 
 
 async def test_a_closed_store_refuses_every_writer(database: Database, store: SqliteStore) -> None:

@@ -48,7 +48,8 @@ async def submitted(client: Client, order: Workflow[[str], str], count: int) -> 
 async def test_processes_together_make_no_more_calls_than_the_limit(world: World, transport: str) -> None:
     service = Limited(5)
     order = orders(service)
-    clients = [await world.start([order], [service.agent], transport=transport) for _ in range(3)]
+    # None claims all tasks: each of them has work for its slots.
+    clients = [await world.start([order], [service.agent], transport=transport, tasks_in_flight=12) for _ in range(3)]
     handles = [handle for client in clients for handle in await submitted(client, order, 12)]
     for handle in handles:
         await handle.result(timeout=200)

@@ -48,7 +48,11 @@ class Database:
         self._busy = BusyWait(path, environment, busy_seconds, self._latest_version)
         self._gate = self._busy.gate
         self._is_arriving = False
-        """Whether a writer that found no other gives way to the event loop once, before it writes."""
+        """Whether a writer that found no other lets the event loop run, before it writes."""
+        self._has_run = True
+        """Whether the event loop has run since the last write."""
+        self._are_many = False
+        """Whether others came when a writer last let the event loop run."""
         self._version = 0
 
     @property
@@ -136,31 +140,49 @@ class Database:
 
     def alone(self, work: Work[T], *, is_single: bool) -> T:
         """Run work in a transaction of its own; ``is_single``: it is one statement, which commits by itself."""
-        return self._tried(lambda: work(self._open()) if is_single else self._written(work))
+        self._note_write()
+        return self._tried(work, self._open()) if is_single else self._tried(self._written, work)
 
     def together(self, fill: Callable[[Connection], None]) -> None:
         """Run the work of several writers in one transaction."""
-        self._tried(lambda: self._written(fill))
+        self._note_write()
+        self._tried(self._written, fill)
 
     def part(self, connection: Connection, work: Work[T]) -> T:
         """Run the work of one of them, in a savepoint."""
         with connection.writers_part():
-            return self._tried(lambda: work(connection))
+            return self._tried(work, connection)
 
     async def _in_turn(self, work: Work[T], *, is_single: bool) -> T:
-        """Run work that writes: at once if no other waits when the event loop has run, else together with them."""
+        """Run work that writes: at once if no other writes, else together with them.
+
+        The event loop runs first where others may be about to come, or where it has not run since the last write: no
+        loop of writes keeps others waiting.
+        """
         queue = self._queue()
         is_first = not (self._is_arriving or queue.waiting)
         if is_first:
-            self._is_arriving = True
-            try:
-                await asyncio.sleep(0)
-            finally:
-                self._is_arriving = False
+            if self._are_many or not self._has_run:
+                self._is_arriving = True
+                try:
+                    await asyncio.sleep(0)
+                finally:
+                    self._is_arriving = False
+                self._are_many = bool(queue.waiting)
             if not (queue.waiting or self._open_turn().locked()) and (self._gate is None or self._gate.is_open()):
-                with contextlib.suppress(*BUSY):
+                try:
                     return self.alone(work, is_single=is_single)
-        return await queue.write(work, is_single=is_single, has_yielded=is_first)
+                except BUSY:
+                    pass
+        return await queue.write(work, is_single=is_single, is_first=is_first)
+
+    def _note_write(self) -> None:
+        if self._has_run:
+            self._has_run = False
+            asyncio.get_running_loop().call_soon(self._note_run)
+
+    def _note_run(self) -> None:
+        self._has_run = True
 
     async def _retried(self, work: Callable[[], T]) -> T:
         """Run work, again while other processes hold the lock."""
@@ -168,10 +190,10 @@ class Database:
             return self._tried(work)
         return await self._busy.run(lambda: self._tried(work))
 
-    def _tried(self, work: Callable[[], T]) -> T:
+    def _tried(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run work; what SQLite raises comes out in Stepward's words, but for BUSY."""
         try:
-            return work()
+            return work(*args, **kwargs)
         except BUSY:
             raise
         except DATA as error:

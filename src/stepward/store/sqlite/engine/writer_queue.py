@@ -1,9 +1,9 @@
 """Writers of one store object wait in one queue; the first of them writes for all that wait, in one commit.
 
 As in LevelDB, the first writer leads: it begins the transaction, runs its own work and that of the writers behind it,
-each in a savepoint, and commits. Each receives its own outcome: what one's work raises undoes that work alone. One
-writer alone runs at once, without savepoint and without a wait for another task. Store objects of one process on one
-file take turns, in the order in which they asked.
+each in a savepoint, and commits. Each receives its own outcome: what one's work raises undoes that work alone. A
+writer alone does not come here, but writes at once. Store objects of one process on one file take turns, in the order
+in which they asked.
 """
 
 from __future__ import annotations
@@ -183,21 +183,21 @@ class WriterQueue:
         self._is_led = False
         """Whether the first of them waits for the file."""
 
-    async def write(self, work: Work[T], *, is_single: bool, has_yielded: bool) -> T:
-        """The result of work, which is durable then; the event loop runs at least once.
+    async def write(self, work: Work[T], *, is_single: bool, is_first: bool) -> T:
+        """The result of work, which is durable then.
 
         Work may run again from its beginning. A caller that is cancelled before its work runs writes nothing.
-        ``is_single``: it is one statement. ``has_yielded``: the loop has run since the caller came, which was before
-        all that wait.
+        ``is_single``: it is one statement. ``is_first``: the caller came before all that wait; another lets the event
+        loop run at least once.
         """
         writer, since = Writer(work, is_single=is_single), self._busy.waited
         came_at = asyncio.get_running_loop().time()
-        if has_yielded and not self._is_led:
+        if is_first and not self._is_led:
             self.waiting.appendleft(writer)
         else:
             self.waiting.append(writer)
         try:
-            if not has_yielded:
+            if not is_first:
                 await asyncio.sleep(0)
             while not writer.is_over:
                 if self.waiting[0] is writer:
