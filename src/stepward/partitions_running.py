@@ -16,8 +16,8 @@ from stepward.events import Hints, Observers
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import ObjectOwnerStore
+from stepward.store.partitions.partition_routing import REFRESH_SECONDS
 from stepward.store.partitions.partitioned_store import PartitionedStore
-from stepward.store.partitions.partitions import REFRESH_SECONDS
 from stepward.store.partitions.placement import partition_name
 from stepward.supervisor.pass_report import PassReport
 from stepward.transport.open_broker import is_broker

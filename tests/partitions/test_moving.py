@@ -305,7 +305,7 @@ async def test_a_shard_on_its_way_is_waited_for_and_known_of_nowhere_else(
             await whole.submit("fulfil", new, id=new)
             with pytest.raises(StoreUnavailable, match="every store of the application"):
                 await client.task(moving).status()
-            monkeypatch.setattr("stepward.store.partitions.partitions.ARRIVAL_SECONDS", 0.1)
+            monkeypatch.setattr("stepward.store.partitions.partition_routing.ARRIVAL_SECONDS", 0.1)
             with pytest.raises(StoreUnavailable, match="moved to another partition"):
                 await client.submit("fulfil", moving, id=moving)
     assert all(len(places) == 1 for places in homes(stores).values())

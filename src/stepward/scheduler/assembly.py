@@ -19,12 +19,12 @@ from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import Replies, ReplyReceiver
 from stepward.scheduler.scheduler import Scheduler
-from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.records.former_runs import FormerRuns
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
+from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
 from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.turn_end import Closing

@@ -8,8 +8,8 @@ from stepward.model.records import History
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.preemption import overtaken, overtakers
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.records.loading import TaskLoader
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn_budget import TURN_BYTES
 from stepward.store.contract import Least

@@ -18,8 +18,8 @@ from stepward.scheduler.failpoints import crash_points
 from stepward.scheduler.intake import UNAVAILABLE, Intake, LocalSubmissions
 from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
 from stepward.scheduler.tasks.turn_end import Closing
 from stepward.store.contract import OVERTAKEN, Change
 

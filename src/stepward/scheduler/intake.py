@@ -14,12 +14,12 @@ from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks, Misses
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox
 from stepward.scheduler.tasks.records.former_runs import TRIMS
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
+from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.turn_budget import PIECE, TURN_BYTES, TurnBudget
 from stepward.store.contract import INBOX_ROWS, Submitted

@@ -22,7 +22,7 @@ from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReplyReceiver
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.turn import TurnLoop, Wakeup
 
 ITERATIONS_TO_ARRIVE = 3

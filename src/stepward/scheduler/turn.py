@@ -15,8 +15,8 @@ from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
 from stepward.scheduler.intake import Intake
 from stepward.scheduler.replies import Replies, ReplyReceiver
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.phases import Phase
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.turn_end import Closing
 from stepward.scheduler.turn_budget import MOST, TurnBudget

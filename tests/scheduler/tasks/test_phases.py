@@ -9,8 +9,8 @@ import pytest
 from stepward.clock import SystemClock
 from stepward.model.records import Task
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import IdleTasks
 from stepward.scheduler.tasks.phases import BY_RECORD, LEAVING, PHASE_MOVES, Phase
+from stepward.scheduler.tasks.task_cache import IdleTasks
 from stepward.scheduler.turn_budget import TurnBudget
 from stepward.settings import Settings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.clock import SystemClock
-from stepward.scheduler.tasks.active_tasks import TaskTimers
+from stepward.scheduler.tasks.task_cache import TaskTimers
 from stepward.scheduler.turn_budget import TurnBudget
 
 BUDGET = TurnBudget(SystemClock())

@@ -14,7 +14,7 @@ from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
 
 Started = tuple[ActiveTask, Step]

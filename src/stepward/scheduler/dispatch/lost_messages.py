@@ -12,7 +12,7 @@ from stepward.model.states import StepKind, StepState
 from stepward.scheduler.dispatch.dispatcher import StepStarts, request_of
 from stepward.scheduler.dispatch.publisher import Publisher
 from stepward.scheduler.tasks.active_task import StepId
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.transport.contract import Transport
 
 ASKED = frozenset({StepKind.OPERATION, StepKind.UNDO})

@@ -21,9 +21,9 @@ from stepward.scheduler.replies import checked
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo

@@ -13,9 +13,9 @@ from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 

@@ -7,11 +7,11 @@ from stepward.model.records import Step
 from stepward.model.states import TaskState
 from stepward.model.tasks.complete_by import is_too_far, latest_end, nearest, of_steps
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn_budget import TurnBudget

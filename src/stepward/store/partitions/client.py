@@ -27,7 +27,7 @@ from stepward.store.contract import (
     UpdateRow,
 )
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.partitions import REFRESH_SECONDS, Partitions
+from stepward.store.partitions.partition_routing import REFRESH_SECONDS, Partitions
 from stepward.store.rules.refusals import not_found
 from stepward.store.store_errors import ShardElsewhere
 

@@ -11,7 +11,7 @@ from stepward.model.messages.cloudevents import decode_event
 from stepward.store.contract import Store, StoredMessage
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.partitions import REFRESH_SECONDS, Partitions
+from stepward.store.partitions.partition_routing import REFRESH_SECONDS, Partitions
 
 Bodies = Sequence[tuple[bytes, float | None]]
 ReadPlaces = dict[Partition, int]

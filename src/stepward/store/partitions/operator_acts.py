@@ -20,7 +20,7 @@ from stepward.store.contract import Store
 from stepward.store.partitions import merging
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
-from stepward.store.partitions.partitions import Partitions
+from stepward.store.partitions.partition_routing import Partitions
 
 Numbered = TypeVar("Numbered", Alert, Audit, DeadLetter)
 

@@ -16,13 +16,13 @@ from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
-from stepward.scheduler.tasks.active_tasks import ActiveTasks
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox, readable
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.records.former_runs import TRIMS, FormerRuns
 from stepward.scheduler.tasks.records.missing_payloads import unfetched
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
+from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 

@@ -1,4 +1,4 @@
-"""All partitions of an application: which holds a task, and reads that ask every one of them."""
+"""Routing among the partitions of an application: which holds a task, and reads that ask every one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks in a Scheduler's memory: by uid, those that only wait or are parked, and when each is due."""
+"""The cache of tasks in a Scheduler's memory: by uid, those that only wait or are parked, and when each is due."""
 
 from __future__ import annotations
 
