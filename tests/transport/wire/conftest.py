@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import program
+from tests.programs import client_of_amqp10, program
 from tests.transport.wire.doors import Door, opened
 
 
@@ -19,6 +19,8 @@ def pytest_asyncio_loop_factories(config: Any, item: Any) -> Mapping[str, Callab
 @pytest.fixture(scope="package", params=["nats", "rabbitmq"])
 def door(request: pytest.FixtureRequest) -> Door:
     """A server of each kind of broker."""
-    if request.param == "rabbitmq":
+    if request.param == "amqp10":
+        client_of_amqp10()
+    if request.param != "nats":
         program("rabbitmq-server", "rabbitmq-server")
     return opened(request.param)

@@ -137,15 +137,48 @@ class RabbitDoor:
         async with self._connected() as channel:
             await channel.queue_delete(f"stepward.{app}.{queue}")
 
+    def _connection(self) -> str:
+        """The address for AMQP 0-9-1."""
+        return self.address
+
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[AbstractChannel]:
-        connection = await aio_pika.connect(self.address)
+        connection = await aio_pika.connect(self._connection())
         try:
             yield await connection.channel()
         finally:
             await connection.close()
 
 
+class Amqp10Door(RabbitDoor):
+    """Stepward reaches the server by AMQP 1.0, the foreign program by AMQP 0-9-1."""
+
+    name = "amqp10"
+
+    def __init__(self, address: str, by_rabbitmq: str) -> None:
+        super().__init__(address)
+        self._by_rabbitmq = by_rabbitmq
+
+    def tapped(self, app: str) -> AbstractAsyncContextManager[Tap]:
+        return tapped_rabbitmq(self._by_rabbitmq, app)
+
+    async def put(self, app: str, queue: str, *bodies: bytes) -> None:
+        async with self._connected() as channel:
+            exchange = await channel.get_exchange("amq.topic") if queue == "told" else channel.default_exchange
+            for body in bodies:
+                message = aio_pika.Message(body, content_type=SINGLE)
+                await exchange.publish(message, f"stepward.{app}.{queue}", mandatory=False)
+
+    async def agrees(self, place: Mapping[str, Any]) -> bool:
+        """The protocol's bindings say nothing of a queue."""
+        return True
+
+    def _connection(self) -> str:
+        return self._by_rabbitmq
+
+
 def opened(name: str) -> Door:
     """The broker of that name, which the tests share."""
+    if name == "amqp10":
+        return Amqp10Door(SERVERS.amqp10(), SERVERS.rabbitmq())
     return NatsDoor(SERVERS.nats()) if name == "nats" else RabbitDoor(SERVERS.rabbitmq())

@@ -65,11 +65,14 @@ async def tapped_rabbitmq(address: str, app: str) -> AsyncIterator[Tap]:
 
     async def hear(message: AbstractIncomingMessage) -> None:
         exchange = (message.routing_key or "").removeprefix("publish.")
-        queues = message.headers.get("routing_keys") if exchange == "" else [exchange] if exchange == told else []
+        # AMQP 1.0 has its broadcasts at the exchange of topics, and there the copies for observers, too.
+        keys = message.headers.get("routing_keys") if exchange in ("", "amq.topic") else [exchange]
+        queues = keys if exchange == "" or keys in ([told], [told.encode()]) else []
         said = message.headers.get("properties")
         content_type = str(said.get("content_type", "none")) if isinstance(said, dict) else "none"
         for queue in queues if isinstance(queues, list) else []:
-            if str(queue).startswith(f"stepward.{app}."):
+            # The record of the store that owns the application's name is no event.
+            if str(queue).startswith(f"stepward.{app}.") and not str(queue).endswith(".store"):
                 tap.hear(str(queue), message.body, content_type)
 
     connection = await aio_pika.connect(address)

@@ -54,6 +54,7 @@ def test_it_is_a_document_of_asyncapi() -> None:
         (("operations", "nats.reply", "action"), "publish"),
         (("operations", "rabbitmq.reply", "bindings", "amqp", "deliveryMode"), 7),
         (("channels", "rabbitmq.requests", "bindings", "amqp", "is"), "topic"),
+        (("channels", "amqp10.requests", "servers"), "amqp1"),
     ],
 )
 def test_an_invalid_document_is_found(path: tuple[str, ...], value: object) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from stepward import Queues
+from tests.tiers import nightly
 from tests.transport.brokers import new_app
 from tests.transport.wire.described import Described, Tapped
 from tests.transport.wire.doors import Door
@@ -38,6 +39,7 @@ async def heard(door: Door, tmp_path: Path) -> AsyncIterator[Tap]:
         yield tap
 
 
+@pytest.mark.parametrize("door", ["nats", "rabbitmq", nightly("amqp10")], indirect=True)
 async def test_real_traffic_and_description_cover_each_other(door: Door, heard: Tap) -> None:
     described = Described(door.name)
     assert [complaint for tapped in heard for complaint in described.complaints(tapped)] == []

@@ -21,12 +21,12 @@ VERSION = "2.0.0"
 ALONE = (Revocation, Capacity, Loss, Submission)
 """Messages that are never batched."""
 ABOUT = """\
-The messages between the processes of a Stepward application over NATS or RabbitMQ, for Agents and front ends in any \
-language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. Receiving and sending are meant from the side \
-of an Agent or a front end. Readers must accept and ignore unknown attributes. \
+The messages between the processes of a Stepward application over NATS, RabbitMQ or AMQP 1.0, for Agents and front \
+ends in any language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. Receiving and sending are meant \
+from the side of an Agent or a front end. Readers must accept and ignore unknown attributes. \
 docs/wire.md says the same in words, with examples."""
 
-NATS, RABBITMQ = "nats", "rabbitmq"
+NATS, RABBITMQ, AMQP10 = "nats", "rabbitmq", "amqp10"
 AMQP = "0.3.0"
 PARAMETERS = {
     "app": "The name of the application, as in its `App`.",
@@ -79,6 +79,15 @@ def _servers() -> Node:
             "description": "RabbitMQ 3.10 or newer.",
             "variables": {"host": {"default": "localhost:5672"}},
         },
+        AMQP10: {
+            "host": "{host}",
+            "protocol": "amqp1",
+            "protocolVersion": "1.0",
+            "description": "RabbitMQ with its plugin for AMQP 1.0: a link's address is `/queue/` and the channel's, "
+            "for broadcasts `/topic/` and the channel's. Apache ActiveMQ 5: it is the channel's, for broadcasts "
+            "`topic://` and the channel's.",
+            "variables": {"host": {"default": "localhost:5672"}},
+        },
     }
 
 
@@ -88,17 +97,18 @@ def _channels() -> Node:
     for route in ROUTES:
         found[f"{NATS}.{route.key}"] = _channel(route, NATS) | _jetstream(route)
         found[f"{RABBITMQ}.{route.key}"] = _channel(route, RABBITMQ) | _amqp(route)
+        found[f"{AMQP10}.{route.key}"] = _channel(route, AMQP10)
     return found
 
 
 def _operations() -> Node:
     """The actions of an Agent or a front end at each broker."""
-    return {f"{broker}.{act.key}": _operation(act, broker) for act in ACTS for broker in (NATS, RABBITMQ)}
+    return {f"{broker}.{act.key}": _operation(act, broker) for act in ACTS for broker in (NATS, RABBITMQ, AMQP10)}
 
 
 def _channel(route: Route, broker: str) -> Node:
     address = route.subject if broker == NATS else route.queue
-    messages = route.messages if broker == NATS else (*route.messages, *route.of_rabbitmq)
+    messages = (*route.messages, *route.of_rabbitmq) if broker == RABBITMQ else route.messages
     return {
         "address": address,
         "title": route.title,
@@ -136,7 +146,7 @@ def _operation(act: RouteAct, broker: str) -> Node:
         "summary": act.text,
         "messages": [{"$ref": f"{channel}/messages/{name}"} for name in act.messages],
     }
-    if broker == NATS or act.route == "told":
+    if broker != RABBITMQ or act.route == "told":
         return operation
     manner: Node = {"ack": True} if act.action == "receive" else {"deliveryMode": 2, "mandatory": True}
     return operation | {"bindings": {"amqp": {**manner, "bindingVersion": AMQP}}}
