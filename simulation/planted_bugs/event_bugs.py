@@ -38,7 +38,7 @@ def recorded_outcomes_not_told(stack: ExitStack) -> None:
     original = Advance._deliver
 
     def deliver(self: Advance, active: Any, *given: Any) -> None:
-        active.recorded = {}
+        active.recorded = None
         original(self, active, *given)
 
     put(stack, Advance, "_deliver", deliver)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -74,21 +75,21 @@ UNDO_TO = {
 
 
 def task(row: RowValues) -> Task:
-    """A row of ``{task}``."""
+    """A row of ``{task}``; what many tasks have alike is one object in memory."""
     return Task(
         uid=row[0],
-        id=row[1],
-        workflow=row[2],
-        version=row[3],
+        id=row[0] if row[1] == row[0] else row[1],
+        workflow=intern(row[2]),
+        version=intern(row[3]),
         state=TASK_STATES[row[4]],
         priority=row[5],
         fairness_key=row[6],
-        labels=row[7],
+        labels=b"{}" if row[7] == b"{}" else row[7],
         run=row[8],
         input=row[9],
         output=row[10],
         error=row[11],
-        locked_by=row[12],
+        locked_by=row[12] and intern(row[12]),
         complete_by=row[13],
         wake_at=row[14],
         waits_for=row[15],
@@ -107,7 +108,7 @@ def task(row: RowValues) -> Task:
         deadline=row[28],
         hangs=row[29],
         depth=row[30],
-        attributes=row[31],
+        attributes=b"{}" if row[31] == b"{}" else row[31],
         events_to=row[32],
     )
 

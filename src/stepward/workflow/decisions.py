@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Any
 
 from msgspec import Struct, field
@@ -128,7 +129,7 @@ class DecisionLog:
         """The key of the next step of that name."""
         count = self._counts.get(name, 0) + 1
         self._counts[name] = count
-        return f"{name}/{count}"
+        return intern(f"{name}/{count}")  # many tasks wait under one key
 
     def ask_for(self, name: str, key: str | None) -> tuple[int, str]:
         """The number of a command that the workflow asks for now, and its key: the next of that name if it has none."""

@@ -123,7 +123,7 @@ class Execution:
 
     def pending_action(self, key: str) -> Action[Any, Any] | None:
         """What a local step that was asked for calls; None if the workflow did not ask for it."""
-        return self._run.beside.get(key)
+        return None if self._run.beside is None else self._run.beside.get(key)
 
     @property
     def ended(self) -> RunEnd | None:
@@ -160,7 +160,9 @@ class Execution:
     async def _main(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         workflow, run = self.workflow, self._run
         try:
-            value = await workflow.fn(*args, **kwargs)
+            coroutine = workflow.fn(*args, **kwargs)
+            del args, kwargs  # what the function needs of them, it holds
+            value = await coroutine
             end: RunEnd = returned(value, workflow.name, limit=self._payload_limit)
         except BaseException as error:  # whatever leaves the workflow is its end
             pass_interrupt(error)

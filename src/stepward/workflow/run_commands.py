@@ -70,7 +70,7 @@ class Run:
         seed, began_at = task.uid, task.created_at if task.started_at is None else task.started_at
         if len(kept) < len(steps):
             seed, began_at = inherited_by_forks(task, steps)
-        self._seed = f"{seed}/{task.run}"
+        self._seed = seed
         self.replay = RunReplay(kept) if kept else None
         """The record of the run; None for a run that has none."""
         self.replaying = bool(kept)
@@ -82,11 +82,11 @@ class Run:
         self.signals: Signals | None = None
         """Made when the first signal comes or is waited for; after ``continue_as_new`` those for the next run."""
         # What the class lacks of asyncio's interface are the methods that its decorator refuses.
-        self.loop = WorkflowLoop(self, now=began_at, seed=crc32(self._seed.encode()), traces=bool(kept))  # type: ignore[abstract]
+        self.loop = WorkflowLoop(self, now=began_at, seed=crc32(f"{seed}/{task.run}".encode()), traces=bool(kept))  # type: ignore[abstract]
         self.payload_limit = payload_limit
         self._max_steps = max_steps
         self._random: random.Random | None = None
-        self.beside: dict[str, Action[Any, Any]] = {}
+        self.beside: dict[str, Action[Any, Any]] | None = None
         """The actions of pending local steps, which the Scheduler performs itself."""
 
     async def call(
@@ -117,6 +117,8 @@ class Run:
                 if self.ledger.rows > self._max_steps:
                     self.check_length()
         if action.kind in LOCAL:
+            if self.beside is None:
+                self.beside = {}
             self.beside[key] = action
         try:
             output = await future
@@ -146,7 +148,7 @@ class Run:
         """The run's own source of chance, alike in every replay."""
         self.loop.check_usable()
         if self._random is None:
-            self._random = random.Random(self._seed)
+            self._random = random.Random(f"{self._seed}/{self.task.run}")
         return self._random
 
     def recorded(self, number: int, kind: StepKind, key: str, place: CodePlace | None) -> Step | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import intern
+
 from msgspec import Raw, Struct
 
 from stepward.errors import Refused
@@ -46,7 +48,7 @@ def read_message(payload: bytes, name: str) -> UpdateMessage:
 
 def described(signal: str) -> str:
     """What a signal of that name is, for people: ``signal approval``, or ``update change_address``."""
-    return f"update {signal.removeprefix(PREFIX)}" if signal.startswith(PREFIX) else f"signal {signal}"
+    return intern(f"update {signal.removeprefix(PREFIX)}" if signal.startswith(PREFIX) else f"signal {signal}")
 
 
 def refuse_update_name(name: str) -> None:

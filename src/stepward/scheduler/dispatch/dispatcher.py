@@ -38,7 +38,7 @@ class StepStarts:
     def launch(self, active: ActiveTask, step: Step, now: float) -> None:
         """Begin the next attempt of a step that has a row and a place in its Agent's window."""
         active.start(step, now)
-        if (step.run, step.key) not in active.fresh:
+        if not active.fresh or (step.run, step.key) not in active.fresh:
             active.changed().dispatch(Dispatch(step.task, step.run, step.key, step.attempt, now, step.complete_by))
         self._started.append((active, step))
 

@@ -68,22 +68,23 @@ class ActiveTask:
         self.steps: list[Step] = []
         # The planner for ``steps``, kept as long as that list.
         self.undo_order: UndoOrder | None = None
-        self.abandoned: list[Step] = []
+        # What most tasks never have is made with the first of it: an empty list, dict or set takes 56 to 216 bytes.
+        self.abandoned: Sequence[Step] = ()
         """Steps of this run that are no longer awaited and that may have acted."""
         # Steps of this run that a repair took out of what is replayed.
-        self.set_aside: list[Step] = []
+        self.set_aside: Sequence[Step] = ()
         self.execution: Execution | None = None
         self.change: Change | None = None
         # Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error.
-        self.recorded: dict[str, tuple[Step, bytes | None]] = {}
-        self.fresh: set[StepId] = set()
+        self.recorded: OrderedDict[str, tuple[Step, bytes | None]] | None = None
+        self.fresh: set[StepId] | None = None
         """Steps inserted or filled by this turn's change: they are folded, not updated."""
         self.planned: set[StepId] | None = None
         """Steps whose rows were recorded with the task's plan and are still to be filled."""
-        self.overflow: OrderedDict[str, StepCall] = OrderedDict()
+        self.overflow: OrderedDict[str, StepCall] | None = None
         """Calls over the limit of new steps per commit, by key; they have no row yet."""
         # Child steps of this turn that stand too deep: they fail before its commit.
-        self.refused: list[Step] = []
+        self.refused: list[Step] | None = None
         self.inbox = task.inbox
         """The task row's count as far as this memory has seen it."""
         self.seen = 0
@@ -104,10 +105,10 @@ class ActiveTask:
         # Whether a step was ever left to be finished from outside; the row's complete-by was compared with the steps.
         self.defers = self.is_bound = False
         # Steps abandoned by this turn's change, whose requests are to be revoked.
-        self.revoked: list[Step] = []
+        self.revoked: list[Step] | None = None
         self.replies: list[Reply] = []
         """Replies whose outcomes this turn's change records, to be processed again if it misses."""
-        self.held_back: list[Reply] = []
+        self.held_back: list[Reply] | None = None
         """Replies that came when the task was leaving already: for its next owner."""
 
     def enter(self, phase: Phase) -> None:
@@ -166,6 +167,7 @@ class ActiveTask:
         )
         step_id = (task.run, call.key)
         self.open[step_id] = step
+        self.fresh = self.fresh or set()
         self.fresh.add(step_id)
         self.bytes += len(call.input)
         return step

@@ -13,6 +13,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.made_with_first import added
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.definition import Workflow
 
@@ -28,7 +29,7 @@ def begin(
     step.state, step.attempt, step.started_at = StepState.RUNNING, step.attempt + 1, now
     step.complete_seconds = None
     if task.depth >= child_depth:
-        active.refused.append(step)
+        active.refused = added(active.refused, step)
         return
     limit = None if action.complete_seconds is None else now + action.complete_seconds
     if task.deadline is not None:

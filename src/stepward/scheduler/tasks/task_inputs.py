@@ -14,6 +14,7 @@ from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.made_with_first import added
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
@@ -54,7 +55,7 @@ class Incoming:
         step = active.open.get((reply.run, reply.key))
         if active.leaving:
             if committed_at is None:
-                active.held_back.append(reply)
+                active.held_back = added(active.held_back, reply)
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
             if committed_at is None:
                 active.replies.append(reply)

@@ -233,7 +233,9 @@ class Transitions:
     def _forget_unsent(self, active: ActiveTask) -> None:
         """Steps that the failing drive asked for have no row yet, and get none: a resubmission asks again."""
         change = active.changed()
-        unsent = {step_id: step for step_id in active.fresh if (step := active.open.pop(step_id, None)) is not None}
+        unsent = {
+            step_id: step for step_id in active.fresh or () if (step := active.open.pop(step_id, None)) is not None
+        }
         for step in unsent.values():
             self._windows.free(step)
         change.inserts = [step for step in change.inserts if (step.run, step.key) not in unsent]

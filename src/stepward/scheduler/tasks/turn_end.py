@@ -61,7 +61,7 @@ class Closing:
                 self._runs.trim(active)
             if active.revoked:
                 revoked += active.revoked
-                active.revoked = []
+                active.revoked = None
         return revoked
 
     def committed(self, active: ActiveTask) -> None:
@@ -69,7 +69,7 @@ class Closing:
         change = active.change
         active.change = None
         active.replies.clear()
-        active.fresh.clear()
+        active.fresh = None
         active.mended = False
         if change is None:
             return
@@ -98,8 +98,8 @@ class Closing:
     def _continue(self, active: ActiveTask, now: float) -> None:
         if active.execution is not None:
             active.execution.discard()
-        active.abandoned.clear()
-        active.steps, active.set_aside = [], []
+        active.abandoned = active.set_aside = ()
+        active.steps = []
         active.next_input = None
         active.bytes = 0
         active.trims = TRIMS

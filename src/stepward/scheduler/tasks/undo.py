@@ -102,7 +102,7 @@ class TaskUndo:
     def _leave_behind(self, active: ActiveTask, now: float) -> None:
         """Skip or abandon the steps that are left without an undo: a task that has ended has no step at work."""
         for step in active.steps:
-            if step.state in OPEN and (step.run, step.key) not in active.fresh:
+            if step.state in OPEN and (step.run, step.key) not in (active.fresh or ()):
                 active.withdraw(step)
                 after = StepState.SKIPPED if step.state is StepState.NOT_STARTED else StepState.ABANDONED
                 active.changed().move_step(rows.move(step, after, now))
@@ -151,6 +151,7 @@ class TaskUndo:
         if undo is None:
             undo = undo_step(step)
             active.steps.append(undo)
+            active.fresh = active.fresh or set()
             active.fresh.add((undo.run, undo.key))
             active.changed().inserts.append(undo)
         elif (undo.run, undo.key) in active.open:
@@ -158,6 +159,7 @@ class TaskUndo:
         elif is_planned(undo):
             # Asked for by a repair: by now there may be a result.
             undo.input = undo_input(step)
+            active.fresh = active.fresh or set()
             active.fresh.add((undo.run, undo.key))
             active.changed().fill(undo)
         active.open[(undo.run, undo.key)] = undo
@@ -168,7 +170,7 @@ class TaskUndo:
 
     def _begin_child(self, active: ActiveTask, step: Step, undo: Step, now: float) -> None:
         undo.state, undo.attempt, undo.started_at = StepState.RUNNING, 1, now
-        if (undo.run, undo.key) not in active.fresh:
+        if (undo.run, undo.key) not in (active.fresh or ()):
             active.changed().dispatch(Dispatch(undo.task, undo.run, undo.key, 1, now, None))
         self._turn_child(active, step)
 

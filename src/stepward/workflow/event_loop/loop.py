@@ -85,7 +85,7 @@ class WorkflowLoop(Counting, Caller):
         task = WorkflowTask(
             coro,
             self,
-            name=f"Task-{self._named}" if name is None else str(name),
+            name=sys.intern(f"Task-{self._named}") if name is None else str(name),
             context=copy_context() if context is None else context,
             number=self._created,
         )

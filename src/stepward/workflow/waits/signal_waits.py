@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from sys import intern
 
 from stepward.durations import text
 from stepward.model.states import StepKind
@@ -19,7 +20,7 @@ async def wait_for_signal(run: Run, name: str, timeout: float | None, refusal: U
     future: asyncio.Future[bytes] = PLAIN(loop=run.loop)
     if run.loop.halted:
         await run.stay(future)
-    key = run.ledger.next_key(f"signal:{name}")
+    key = run.ledger.next_key(intern(f"signal:{name}"))
     number = run.ledger.ask()
     step = run.recorded(number, StepKind.SIGNAL, key, run.loop.place())
     if step is not None:

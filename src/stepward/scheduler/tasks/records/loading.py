@@ -119,7 +119,7 @@ class TaskLoader:
         """The running row is the outbox: what is not watched goes (again) to its Agent at once, and if all that was
         sent is lost, what is watched too."""
         for step in list(active.open.values()):
-            if (step.run, step.key) in active.fresh or step.kind is StepKind.CHILD:
+            if (active.fresh and (step.run, step.key) in active.fresh) or step.kind is StepKind.CHILD:
                 continue
             if not active.may_start(step):
                 continue

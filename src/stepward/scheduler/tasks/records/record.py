@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 from stepward.model.effects import undo_key
 from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import History, Step
@@ -18,8 +20,9 @@ def taken_up(active: ActiveTask, history: History, now: float) -> list[Step]:
     live = _live(active, history.steps)
     reached = _reached(active, live)
     active.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
-    active.abandoned = [s for s in live if s.state is StepState.ABANDONED]
-    active.recorded = {s.key: (s, _failure(s)) for s in live if s.ordinal is None and s.state in ANSWERED}
+    active.abandoned = [s for s in live if s.state is StepState.ABANDONED] or ()
+    recorded = {s.key: (s, _failure(s)) for s in live if s.ordinal is None and s.state in ANSWERED}
+    active.recorded = OrderedDict(recorded) if recorded else None
     active.bytes = sum([len(s.input) + len(s.output or b"") for s in history.steps])
     _take_up_cleaning(active, live, now)
     return [step for step in reached if step.kind is not StepKind.UNDO]
@@ -27,7 +30,7 @@ def taken_up(active: ActiveTask, history: History, now: float) -> list[Step]:
 
 def _live(active: ActiveTask, steps: list[Step]) -> list[Step]:
     """The steps that are replayed: without those that repairs set aside, and without their undos."""
-    active.set_aside = [step for step in steps if step.set_aside_at is not None]
+    active.set_aside = [step for step in steps if step.set_aside_at is not None] or ()
     if not active.set_aside:
         return steps
     beside = {step.key for step in active.set_aside} | {undo_key(step) for step in active.set_aside}
