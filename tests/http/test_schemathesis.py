@@ -29,8 +29,6 @@ CHECKS = [
 ]
 
 
-# On Python 3.14 Hypothesis takes what schemathesis registers for something that is about to be collected.
-@pytest.mark.filterwarnings("ignore:It looks like `register_random`")
 @pytest.mark.parametrize("examples", [2, pytest.param(25, marks=[pytest.mark.faults, pytest.mark.timeout(900)])])
 def test_what_the_document_says_holds_for_whatever_is_sent(tmp_path: Path, examples: int) -> None:
     app = App("shop", workflows=[greet, order, approval], store=f"sqlite:///{tmp_path}/shop.db")
