@@ -17,6 +17,7 @@ from tests.tiers import sampled
 
 pytestmark = pytest.mark.servers
 
+QUEUE = "replies.shop.web"
 IDS = "select id from stepward_shop.task order by id"
 IN_TRANSACTION = "select 1 from pg_stat_activity where state = 'idle in transaction'"
 EVERY_VERSION = pytest.mark.parametrize(
@@ -153,7 +154,8 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
         address = f"postgresql://postgres@{hosts}/{stage.name}"
         store = await stage.opened(address, environment_of(failpoint=hold))
         armed.set()
-        submitting = asyncio.create_task(store.client.submit([world.task("a")]))
+        # With events the task is a transaction of several statements.
+        submitting = asyncio.create_task(store.client.submit([world.task("a", reply_to=QUEUE)]))
         await held.wait()
         await (stage.until(IDS) if arrived else stage.until(IN_TRANSACTION))
         await stage.fail_over()
@@ -163,7 +165,7 @@ async def test_a_commit_whose_answer_was_lost_in_the_failover_is_unknown_and_rea
         with pytest.raises(CommitUnknown):
             await submitting
         assert await stage.rows(IDS) == ([("a",)] if arrived else [])
-        (answer,) = await store.client.submit([world.task("a")])
+        (answer,) = await store.client.submit([world.task("a", reply_to=QUEUE)])
         assert answer.created is not arrived
         await store.close()
 

@@ -93,7 +93,22 @@ class PostgresClient(ClientVerbs):
 
     async def _submit_all(self, new: Sequence[NewTask]) -> list[Submitted]:
         plans = {key: plan for each in new for key, plan in each.plans.items()}
-        return await self._transactions.write(new_tasks.submit, [each.task for each in new], plans)
+        tasks = [each.task for each in new]
+        if plans or any(task.reply_to is not None or task.events_to is not None for task in tasks):
+            return await self._transactions.write(new_tasks.submit, tasks, plans)
+        return await self._submit_plain(tasks)
+
+    async def _submit_plain(self, tasks: Sequence[Task]) -> list[Submitted]:
+        """Tasks that are a row each, in one statement, which commits by itself; known ids are looked up after it."""
+        firsts = {task.id: task for task in reversed(tasks)}
+        created = await self._transactions.single(new_tasks.create, list(firsts.values()))
+        are_new = [task.uid in created and firsts[task.id] is task for task in tasks]
+        rest = [task for task, is_new in zip(tasks, are_new, strict=True) if not is_new]
+        found = iter(await self._transactions.write(new_tasks.submit, rest, NO_PLANS) if rest else ())
+        return [
+            Submitted(task.uid, task.id, created=True, same=True) if is_new else next(found)
+            for task, is_new in zip(tasks, are_new, strict=True)
+        ]
 
 
 def _size_of_completion(act: Completion) -> ActSize:

@@ -15,6 +15,7 @@ from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.postgres.engine.connecting.session_reset import MARK, Use, cleaning
 from stepward.store.postgres.engine.error_translation import AGAIN, BROKEN, DATA, LOST, CommitUncertain, NotReplicated
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
+from stepward.store.postgres.hot.compact_rows import form_of
 from stepward.store.postgres.server.primary_timeline import KnownPrimary, Lineage
 from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.verbs import alerts_and_audit
@@ -102,7 +103,10 @@ class Connection(VerbConnection):
 
     async def insert_each(self, query: str, many: Sequence[Sequence[Any]]) -> list[Row]:
         """Run a changing query over arrays of the columns of ``many``; the rows that it returns."""
-        return await self.rows_of_each(query, many)
+        if not many:
+            return []
+        form, columns = form_of(query, many)
+        return await self.rows(form, *columns)
 
     async def follow_commits(self) -> None:
         """A commit that writes waits for the standbys to have all that came before it."""

@@ -82,8 +82,16 @@ def quoted(name: str) -> str:
 def arrays(record: type[msgspec.Struct], names: Sequence[str] | None = None) -> str:
     """A parameter for each field of a record, or those named: the values of that field, of many records."""
     chosen = record.__struct_fields__ if names is None else names
-    types = [TYPES.get(_plain(str(record.__annotations__[name])), "text") for name in chosen]
-    return ", ".join(f"${place}::{type_}[]" for place, type_ in enumerate(types, 1))
+    return ", ".join(f"${place}::{_type_of(record, name)}[]" for place, name in enumerate(chosen, 1))
+
+
+def scalars(record: type[msgspec.Struct], names: Sequence[str], before: int) -> str:
+    """A parameter for each of those fields of a record, after so many others: one value for many records."""
+    return ", ".join(f"${place}::{_type_of(record, name)}" for place, name in enumerate(names, before + 1))
+
+
+def _type_of(record: type[msgspec.Struct], name: str) -> str:
+    return TYPES.get(_plain(str(record.__annotations__[name])), "text")
 
 
 def _plain(annotation: str) -> str:
@@ -103,6 +111,10 @@ def usual(word: str, record: type[msgspec.Struct], split: CompactForm) -> dict[s
         f"{word}_other_arrays": arrays(record, split.others),
         f"{word}_compact": ", ".join(names),
         f"{word}_values": ", ".join(map(_literal, split.values)),
+        f"{word}_unlike": ", ".join(split.unlike),
+        f"{word}_unlike_arrays": arrays(record, split.unlike),
+        f"{word}_alike": ", ".join(split.alike),
+        f"{word}_scalars": scalars(record, split.alike, len(split.unlike)),
     }
 
 
@@ -113,10 +125,13 @@ def _literal(value: object) -> str:
     return "null" if value is None else str(value).lower()
 
 
+TASKS, STEPS = COMPACT_FORMS["turn.insert_task"], COMPACT_FORMS["turn.insert_step"]
 COMPACT: dict[str, Columns] = {
-    "turn.insert_task_compact": task_columns(COMPACT_FORMS["insert_task"].others),
-    "turn.insert_step_compact": step_columns(COMPACT_FORMS["insert_step"].others),
-    "turn.finish_compact": step_columns(COMPACT_FORMS["finish"].others),
+    **dict.fromkeys(("turn.insert_task_compact", "submission.insert_compact"), task_columns(TASKS.others)),
+    **dict.fromkeys(("turn.insert_task_alike", "submission.insert_alike"), task_columns([*TASKS.unlike, *TASKS.alike])),
+    "turn.insert_step_compact": step_columns(STEPS.others),
+    "turn.insert_step_alike": step_columns([*STEPS.unlike, *STEPS.alike]),
+    "turn.finish_compact": step_columns(COMPACT_FORMS["turn.finish"].others),
 }
 GIVEN_HERE: dict[str, Columns] = {**COMPACT, "completions.complete_all": GIVEN["completions.complete"]}
 """Parameters with payloads of queries that this engine alone has."""
@@ -137,8 +152,8 @@ def row_codec(codec: PayloadCodec | None) -> RowCodec | None:
 OWN = {
     # Word for word as in the index of claimable tasks.
     "key": """(coalesce(fairness_key, '') collate "C")""",
-    **usual("task", Task, COMPACT_FORMS["insert_task"]),
-    **usual("step", Step, COMPACT_FORMS["insert_step"]),
+    **usual("task", Task, TASKS),
+    **usual("step", Step, STEPS),
     "t_listed": listed_columns(Task, input="'[]'::bytea"),
     "task_arrays": arrays(Task),
     "step_arrays": arrays(Step),

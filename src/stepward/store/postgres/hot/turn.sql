@@ -21,6 +21,11 @@ insert into {schema}.task ({task}) select * from unnest({task_arrays}) returning
 insert into {schema}.task ({task_others}, {task_compact})
 select v.*, {task_values} from unnest({task_other_arrays}) as v returning 1
 
+-- name: insert_task_alike
+-- The same for tasks that are alike in what is usually so: one value each.
+insert into {schema}.task ({task_unlike}, {task_alike}, {task_compact})
+select v.*, {task_scalars}, {task_values} from unnest({task_unlike_arrays}) as v returning 1
+
 -- name: insert_child
 -- Inserts child tasks; a child that exists is left as it is.
 insert into {schema}.task ({task}) select * from unnest({task_arrays}) on conflict (uid) do nothing
@@ -33,6 +38,11 @@ insert into {schema}.step ({step}) select * from unnest({step_arrays}) returning
 -- Inserts steps that have only their request; the other columns are constants.
 insert into {schema}.step ({step_others}, {step_compact})
 select v.*, {step_values} from unnest({step_other_arrays}) as v returning 1
+
+-- name: insert_step_alike
+-- The same for steps that are alike in what is usually so: one value each.
+insert into {schema}.step ({step_unlike}, {step_alike}, {step_compact})
+select v.*, {step_scalars}, {step_values} from unnest({step_unlike_arrays}) as v returning 1
 
 -- name: insert_planned
 -- Inserts planned steps; a step that exists is left as it is.

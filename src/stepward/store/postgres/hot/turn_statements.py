@@ -11,7 +11,7 @@ from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, AddedEvents, Change, TaskMove
 from stepward.store.postgres.engine.column_arrays import columns_of, event_columns
-from stepward.store.postgres.hot.compact_rows import COMPACT_FORMS
+from stepward.store.postgres.hot.compact_rows import form_of
 from stepward.store.rules.change_conflicts import NOT_AS_READ, REPORTED_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
     STEP_QUERIES,
@@ -84,10 +84,8 @@ def _touched(change: Change) -> list[RunStepKey]:
 def _part(query: str, rows: Sequence[ColumnValues], reason: str) -> list[TurnPart]:
     if not rows:
         return []
-    columns, usual = columns_of(rows), COMPACT_FORMS.get(query)
-    if usual is not None and usual.fits(rows):
-        return [TurnPart(f"turn.{query}_compact", usual.sent(columns), len(rows), reason)]
-    return [TurnPart(f"turn.{query}", columns, len(rows), reason)]
+    form, columns = form_of(f"turn.{query}", rows)
+    return [TurnPart(form, columns, len(rows), reason)]
 
 
 def _held(instance: str, changes: Sequence[Change]) -> list[TurnPart]:
