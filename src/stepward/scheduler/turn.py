@@ -109,6 +109,9 @@ class Turn:
         self._budget.until, self._budget.is_cut = None, False
         await self._intake.take(now)
         self._move(now)
+        touched = self._active_tasks.touched
+        while cut := [a for a in touched.values() if not a.leaving and a.execution is not None and a.execution.is_cut]:
+            await self._go_on(cut, now)
         revoked = self._closing.close(now)
         await self._commit(revoked)
 
@@ -144,6 +147,12 @@ class Turn:
             for agent, place in self._windows.starved(now):
                 self._incoming.alert_starved(agent, place, now)
         self._closing.evict(now)
+
+    async def _go_on(self, cut: Sequence[ActiveTask], now: float) -> None:
+        """Have workflows that ask for very much run on, a slice each; nothing else of the turn is done meanwhile."""
+        for active in cut:
+            await asyncio.sleep(0)
+            self._incoming.go_on(active, now)
 
     async def _commit(self, revoked: Sequence[Step]) -> None:
         touched = self._active_tasks.take_touched()

@@ -30,13 +30,15 @@ from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.waits.signals import Signal
 
 MAX_STEPS = 50_000
+SLICE = 1_000
+"""Callbacks of a workflow after which the process's own loop goes on; about as many steps begin in them."""
 PLAIN_FAILURES = FailureConverter()
 
 
 class Execution:
     """One run of a task in memory."""
 
-    __slots__ = ("_payload_limit", "_run", "_started", "task", "workflow")
+    __slots__ = ("_most", "_payload_limit", "_run", "_started", "is_cut", "task", "workflow")
 
     def __init__(
         self,
@@ -54,17 +56,20 @@ class Execution:
         self.workflow = workflow
         self.task = task
         self._payload_limit = payload_limit
-        self._started = False
+        self._started = self.is_cut = False
+        """Whether it goes on by ``go_on``: no outcome is delivered before its callbacks have run."""
+        self._most: int | None = None
         self._run = Run(workflow, task, steps, payload_limit=payload_limit, max_steps=max_steps, failures=failures)
         if former is not None:
             self._run.signals = former._run.signals
 
-    def start(self, at: float | None = None) -> None:
+    def start(self, at: float | None = None, *, in_slices: bool = False) -> None:
         """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal.
 
-        ``at`` is the store's time: a run that ``continue_as_new`` began sets out then, and records it.
+        ``at`` is the store's time: a run that ``continue_as_new`` began sets out then, and records it. ``in_slices``:
+        where it has many callbacks to run, now or after an outcome, it stops after some, ``is_cut``, until ``go_on``.
         """
-        self._started = True
+        self._started, self._most = True, SLICE if in_slices else None
         if self.task.run > 1:
             set_out(self._run, at)
         try:
@@ -75,12 +80,18 @@ class Execution:
             self._run.loop.new_task(self._main(args, kwargs), context=Context())
         self._advance()
 
+    def go_on(self) -> None:
+        """Run the next of the callbacks that are left."""
+        self._advance()
+
     def resolve(self, key: str, *, output: bytes | None, error: bytes | None, at: float) -> None:
         """Deliver a live outcome: JSON output, or the JSON error object of a failed step (StepFailed).
 
         ``at`` must be the step's recorded ``finished_at``. An outcome that is not awaited changes nothing.
         """
         run = self._run
+        if self.is_cut:
+            self._finish()
         future = run.pending.pop(key, None)
         if future is None:
             return
@@ -108,7 +119,7 @@ class Execution:
         if timers is None:
             return
         newest = timers.count
-        while self._run.ended is None and (timer := timers.pop_due(now, newest)) is not None:
+        while not self.is_cut and self._run.ended is None and (timer := timers.pop_due(now, newest)) is not None:
             self._deliver_timer(timer, now)
             self._advance()
 
@@ -173,13 +184,20 @@ class Execution:
 
     def _advance(self) -> None:
         run = self._run
-        run.loop.drive(self._deliver_next)
-        if run.ended is None:
+        run.loop.drive(self._deliver_next, self._most)
+        self.is_cut = run.loop.is_cut
+        if run.ended is None and not self.is_cut:
             run.replaying = False
             if not run.pending:
                 self._check_waiting()
         if run.ended is not None:
             run.close()
+
+    def _finish(self) -> None:
+        """Run all callbacks that are left: an outcome is to be delivered."""
+        most, self._most = self._most, None
+        self._advance()
+        self._most = most
 
     def _deliver_next(self) -> bool:
         """Deliver one outcome that is at hand; recorded ones come first."""

@@ -142,7 +142,7 @@ class Advance:
         """Begin a task's first run, or the next one that ``continue_as_new`` asked for, with the signals left over."""
         active.execution = self._execution(active, [])
         active.enter(Phase.ADVANCING)
-        active.execution.start(now)
+        active.execution.start(now, in_slices=True)
         self.settle(active, now)
 
     def _served(self, task: Task) -> Workflow[Any, Any]:

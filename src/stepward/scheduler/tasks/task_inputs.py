@@ -95,6 +95,16 @@ class Incoming:
             except BaseException as error:
                 self._ends.internal(active, error, now)
 
+    def go_on(self, active: ActiveTask, now: float) -> None:
+        """Run the next slice of its workflow's callbacks."""
+        if active.execution is None:
+            return
+        try:
+            active.execution.go_on()
+            self._forward.settle(active, now)
+        except BaseException as error:
+            self._ends.internal(active, error, now)
+
     def watch(self, active: ActiveTask, step_id: StepId, attempt: int) -> None:
         """Show a request that is not answered yet to the Supervisor."""
         if not active.leaving and active.watch(step_id, attempt):

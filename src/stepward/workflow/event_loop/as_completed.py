@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio.tasks
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from operator import attrgetter
 from types import CodeType, FrameType
 from typing import Any
@@ -33,22 +33,17 @@ def listed_beside(caller: FrameType) -> list[Coroutine[Any, Any, Any]] | None:
     """
     if caller.f_code not in ENSURING:
         return None
-    for frame in _outward(caller):
+    frame: FrameType | None = caller
+    for _ in range(DEPTH):
+        if frame is None:
+            return None
         if frame.f_code in COMPLETING:
             given = frame.f_locals.get("fs", frame.f_locals.get("aws"))
             return [one for one in given if asyncio.iscoroutine(one)] if isinstance(given, list | tuple) else []
+        frame = frame.f_back
     return None
 
 
 def calling_frame() -> FrameType:
     """The frame that called the function which asks."""
     return sys._getframe(2)
-
-
-def _outward(frame: FrameType) -> Iterator[FrameType]:
-    outer: FrameType | None = frame
-    for _ in range(DEPTH):
-        if outer is None:
-            return
-        yield outer
-        outer = outer.f_back

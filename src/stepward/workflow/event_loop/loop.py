@@ -45,8 +45,10 @@ class WorkflowLoop(Counting, Caller):
         self.now = now
         self.traces = traces
         """Whether it is worth knowing which line of code asks."""
-        self.halted = False
-        self.closing = False
+        self.halted = self.closing = False
+        self.is_cut = False
+        """Whether the last drive stopped with callbacks left, for the next one."""
+        self._left = CALLBACKS
         self._ready: list[Callback] = []
         self._created = seed
         self._named = 0
@@ -57,9 +59,12 @@ class WorkflowLoop(Counting, Caller):
 
     # ------------------------------------------------------------ for the engine
 
-    def drive(self, deliver: Callable[[], bool]) -> None:
-        """Run until nothing is ready, and again whenever ``deliver`` has brought something."""
-        self._inside(self._run_ready, deliver)
+    def drive(self, deliver: Callable[[], bool], most: int | None = None) -> None:
+        """Run until nothing is ready, and again whenever ``deliver`` has brought something; stop after about ``most``
+        callbacks, which sets ``is_cut``."""
+        if not self.is_cut:
+            self._left = CALLBACKS
+        self._inside(self._run_ready, deliver, most)
 
     def close_all(self) -> None:
         """Close what is suspended, newest first, such that none of it can decide anything any more."""
@@ -193,8 +198,6 @@ class WorkflowLoop(Counting, Caller):
     def _timer_handle_cancelled(self, handle: object) -> None:
         """Asyncio calls this for loops that count cancelled timers; timers here count themselves."""
 
-    # ------------------------------------------------------------ private parts
-
     def _inside(self, work: Callable[..., None], *args: Any) -> None:
         outer = _get_running_loop()
         outer_task = None if outer is None or swap_current_task is None else swap_current_task(outer, None)
@@ -211,17 +214,21 @@ class WorkflowLoop(Counting, Caller):
             if outer_task is not None and swap_current_task is not None:
                 swap_current_task(outer, outer_task)
 
-    def _run_ready(self, deliver: Callable[[], bool]) -> None:
-        left = CALLBACKS
+    def _run_ready(self, deliver: Callable[[], bool], most: int | None) -> None:
+        ran, self.is_cut = 0, False
         while not self.halted:
             if not self._ready:
                 if not deliver():
                     return
-                left = CALLBACKS
+                self._left = CALLBACKS
                 continue
-            batch, self._ready = self._ready, []
-            left -= len(batch)
-            if left < 0:
+            if most is not None and ran >= most:
+                self.is_cut = True
+                return
+            batch, self._ready = (self._ready, []) if most is None else (self._ready[:most], self._ready[most:])
+            ran += len(batch)
+            self._left -= len(batch)
+            if self._left < 0:
                 self.engine.break_off(
                     f"the workflow ran {CALLBACKS:,} callbacks without waiting for anything; "
                     "wait for a step, a timer or a signal in its loop"

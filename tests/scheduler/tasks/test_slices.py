@@ -1,0 +1,66 @@
+"""The steps of one large gather are begun over passes of the event loop, and a crash between two commits loses none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from stepward import Agent, App, workflow
+from stepward.testing import environment
+from stepward.workflow.execution import SLICE, Execution
+from tests.scheduler.world import World
+
+shelves = Agent("shelves", concurrency=5_000)
+COUNT = 2 * SLICE + 300
+
+
+@shelves.operation()
+async def pick(number: int) -> int:
+    return number
+
+
+@workflow()
+async def wide(count: int) -> int:
+    return sum(await asyncio.gather(*[pick(number) for number in range(count)]))
+
+
+async def test_the_event_loop_runs_between_two_slices(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = [0]
+    seen: list[int] = []
+    go_on = Execution.go_on
+
+    def counted(execution: Execution) -> None:
+        seen.append(passes[0])
+        go_on(execution)
+
+    async def pass_by() -> None:
+        while True:
+            passes[0] += 1
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Execution, "go_on", counted)
+    client = await world.start([wide], [shelves])
+    beside = asyncio.create_task(pass_by())
+    handle = await client.submit(wide, COUNT)
+    assert await handle.result(timeout=60) == sum(range(COUNT))
+    beside.cancel()
+    assert len(seen) >= COUNT // SLICE
+    assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("commits", [1, 2, 5])
+async def test_a_crash_between_two_commits_of_births_leaves_the_task_whole(commits: int) -> None:
+    async with environment(App("shop", workflows=[wide], agents=[shelves])) as env:
+        task = await env.client.submit(wide, COUNT)
+        for _ in range(commits):
+            await env.crash(at="turn.start.after")
+        assert await task.result() == sum(range(COUNT))
+        steps = await task.steps()
+        keys: dict[int, set[str]] = {}
+        for call in env.calls(pick):
+            keys.setdefault(call.args[0], set()).add(call.idempotency_key)
+    assert sorted(keys) == list(range(COUNT))
+    assert Counter(map(len, keys.values())) == {1: COUNT}
+    assert len(steps) == COUNT
