@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from stepward.clock import Environment
 from stepward.encryption import codec_of
-from stepward.errors import CommitUnknown, SettingsError, StoreUnavailable
+from stepward.errors import CommitUnknown, SettingsError, StoreError, StoreUnavailable
 from stepward.events import Hints, Observers
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
@@ -179,17 +179,18 @@ def whole_store(app: str, settings: Settings, environment: Environment) -> Parti
 
 
 async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassOver) -> PassReport:
-    """One pass of the Supervisor over each partition, added up. Raises StoreUnavailable for one that cannot be reached,
-    once the others had theirs."""
+    """One pass of the Supervisor over each partition, added up. Raises StoreUnavailable or CommitUnknown for one that
+    could not be reached, once the others had theirs."""
     await store.open()
-    report, failure = PassReport(), None
+    report = PassReport()
+    failure: StoreError | None = None
     try:
         for partition in store.partitions.members:
             place = PartitionPlace(Hints(), partial(store.partitions.holds, partition), store.supervisor)
             try:
                 await partition.open()
                 report = (await one(_settings_of(settings, partition.number), place)).plus(report)
-            except StoreUnavailable as error:
+            except (StoreUnavailable, CommitUnknown) as error:
                 failure = error
     finally:
         await store.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from stepward.errors import Refused
+from stepward.errors import Refused, StoreUnavailable
 from stepward.model.agents import StepAttempts
 from stepward.model.records import Audit, InboxRow, Instance, Task
 from stepward.model.schedule import Schedule
@@ -27,6 +29,7 @@ from stepward.store.contract import (
 )
 from stepward.store.partitions import merging
 from stepward.store.partitions.operator_acts import PartitionedActs
+from stepward.store.partitions.partitions import LOOK_SECONDS, LOOKS, ON_ITS_WAY
 from stepward.store.search.conditions import Condition
 
 
@@ -35,6 +38,9 @@ class ChangesPlaces(ChangesPlace, frozen=True):
 
     parts: tuple[ChangesPlace | None, ...] = ()
     """In the order of the partitions; None for one that was not reached yet."""
+
+
+T = TypeVar("T")
 
 
 class PartitionedOperators(PartitionedActs):
@@ -121,28 +127,45 @@ class PartitionedOperators(PartitionedActs):
         return sorted((each for _, schedules in found for each in schedules), key=lambda each: each.name)
 
     async def schedule(self, name: str) -> Schedule | None:
-        return await self._partitions.placed(name).ask(lambda store: store.operators.schedule(name))
+        return await self._of_schedule(name, lambda store: store.operators.schedule(name))
 
     async def create_schedule(self, schedule: Schedule, actor: str) -> bool:
         """A schedule is in the store in which its name is placed, and so are its tasks."""
-        placed = self._partitions.placed(schedule.name)
-        return await placed.ask(lambda store: store.operators.create_schedule(schedule, actor))
+
+        async def create() -> bool:
+            placed = self._partitions.placed(schedule.name)
+            return await placed.ask(lambda store: store.operators.create_schedule(schedule, actor))
+
+        return await self._partitions.with_placement(create)
 
     async def start_scheduled(self, schedule: Schedule, tasks: Sequence[Task], act: str, actor: str) -> list[str]:
         """As ``OperatorStore.start_scheduled``."""
-        placed = self._partitions.placed(schedule.name)
-        return await placed.ask(lambda store: store.operators.start_scheduled(schedule, tasks, act, actor))
+
+        async def start() -> list[str]:
+            placed = self._partitions.placed(schedule.name)
+            return await placed.ask(lambda store: store.operators.start_scheduled(schedule, tasks, act, actor))
+
+        return await self._partitions.with_placement(start)
 
     async def pause_schedule(self, name: str, actor: str) -> bool:
-        return await self._partitions.placed(name).ask(lambda store: store.operators.pause_schedule(name, actor))
+        return await self._of_schedule(name, lambda store: store.operators.pause_schedule(name, actor))
 
     async def resume_schedule(self, name: str, next_at: float | None, actor: str) -> bool:
         """As ``OperatorStore.resume_schedule``."""
-        placed = self._partitions.placed(name)
-        return await placed.ask(lambda store: store.operators.resume_schedule(name, next_at, actor))
+        return await self._of_schedule(name, lambda store: store.operators.resume_schedule(name, next_at, actor))
 
     async def remove_schedule(self, name: str, actor: str) -> bool:
-        return await self._partitions.placed(name).ask(lambda store: store.operators.remove_schedule(name, actor))
+        return await self._of_schedule(name, lambda store: store.operators.remove_schedule(name, actor))
+
+    async def _of_schedule(self, name: str, verb: Callable[[Store], Awaitable[T]]) -> T:
+        """The result of a verb where the schedule is placed; again if it found nothing and a shard has moved."""
+        for _ in range(LOOKS):
+            placed, version = self._partitions.placed(name), self._partitions.version
+            found = await placed.ask(verb)
+            if found or not await self._partitions.may_have_moved(version):
+                return found
+            await asyncio.sleep(LOOK_SECONDS)
+        raise StoreUnavailable(ON_ITS_WAY)
 
     async def start_batch(self, batch: Batch) -> None:
         """Starts its part in each store, with an equal share of the rate."""

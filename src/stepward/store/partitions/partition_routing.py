@@ -22,6 +22,7 @@ ARRIVAL_SECONDS = 10.0
 """Seconds for which a verb waits for a shard that has left one store and is not in another yet."""
 LOOK_SECONDS = 0.05
 """Seconds between two looks whether it has arrived."""
+LOOKS = round(ARRIVAL_SECONDS / LOOK_SECONDS)
 ON_ITS_WAY = (
     "store: expected each shard in a store, found one on its way to another; wait for `stepward partitions move`, or "
     "run it again"
@@ -42,7 +43,7 @@ class Partitions:
         self.members = members
         self._homes: dict[str, Partition] = {}
         self._read_at = float("-inf")
-        self._version = 0
+        self.version = 0
         """Counts the changes of the placement that were seen."""
         self._is_moving = self._is_beyond = False
         """Whether a shard is in no store, or in one that is not in the list."""
@@ -71,7 +72,7 @@ class Partitions:
             self._is_beyond |= is_away and has_more
         if (placed, last.shards) != self._seen:
             self._seen = self._placed, _ = placed, last.shards
-            self._version += 1
+            self.version += 1
             self._homes.clear()
 
     async def refresh(self, after: float = 0.0) -> None:
@@ -99,9 +100,9 @@ class Partitions:
             except ShardElsewhere:
                 if self._now() - begun > ARRIVAL_SECONDS:
                     raise
-                version = self._version
+                version = self.version
                 await self.refresh()
-                if version == self._version:
+                if version == self.version:
                     await asyncio.sleep(LOOK_SECONDS)
 
     @property
@@ -113,11 +114,11 @@ class Partitions:
     async def still(self) -> int:
         """The present placement, for ``check_still``."""
         await self.refresh()
-        return self._version
+        return self.version
 
     async def check_still(self, version: int) -> None:
         """Raises StoreUnavailable if a shard has moved since ``still``: its tasks may have been in no store."""
-        if await self._may_have_moved(version):
+        if await self.may_have_moved(version):
             raise StoreUnavailable("store: expected every shard in a store, found one that moves; ask again later")
 
     def placed(self, id: str) -> Partition:
@@ -261,11 +262,11 @@ class Partitions:
         """
         begun = self._now()
         while True:
-            version = self._version
+            version = self.version
             found = await self._looked_for(verb, is_found, members)
             if found is not None:
                 return found
-            if not await self._may_have_moved(version):
+            if not await self.may_have_moved(version):
                 if self._is_beyond:
                     raise StoreUnavailable(BEYOND)
                 return None
@@ -275,10 +276,10 @@ class Partitions:
                 await asyncio.sleep(LOOK_SECONDS)
             members = self.members
 
-    async def _may_have_moved(self, version: int) -> bool:
+    async def may_have_moved(self, version: int) -> bool:
         """Whether a shard moves, or has moved since that version."""
         await self.refresh()
-        return self._is_moving or version != self._version
+        return self._is_moving or version != self.version
 
     async def _looked_for(
         self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]

@@ -64,6 +64,7 @@ async def leave(source: Store, shard: int, scan: Scan, keeper: Keeper, before_co
         await keeper.forget()
         share = await scan.share(transaction, shard)
         await _give_back(transaction, share.tasks, source.now())
+        await _withdraw(transaction, share.tasks)
         await _keep_all(transaction, share, keeper)
         await _delete_all(transaction, share, source.now())
         await write_record(transaction, replace(record, shards=written_shards(held - {shard})))
@@ -74,6 +75,12 @@ async def leave(source: Store, shard: int, scan: Scan, keeper: Keeper, before_co
 async def _give_back(transaction: Transaction, tasks: Sequence[str], now: float) -> None:
     for chunk in rows.chunks(tasks):
         await transaction.execute(Q["give_back"], (chunk, now))
+
+
+async def _withdraw(transaction: Transaction, tasks: Sequence[str]) -> None:
+    """Deletes requests that no Agent has taken: the new owner sends them again, and cannot revoke these."""
+    for chunk in rows.chunks(tasks):
+        await transaction.execute(Q["withdraw"], (chunk,))
 
 
 async def _keep_all(transaction: Transaction, share: Share, keeper: Keeper) -> None:

@@ -97,3 +97,9 @@ where number in (select number from stepward_alert where task in (select value f
 -- name: last_number
 -- Returns the number of the row that was inserted last.
 select last_insert_rowid()
+
+-- name: withdraw
+-- Deletes the requests of tasks that were not taken yet, found by the beginning of their bodies.
+delete from stepward_message
+where substr(body, 1, 26) = x'7b2274797065223a2272657175657374222c227461736b223a22' and tries = 0
+    and substr(body, 1, 63) in (select cast('{"type":"request","task":"' || value || '"' as blob) from json_each(?1))
