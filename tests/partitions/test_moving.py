@@ -40,6 +40,7 @@ from stepward.store.open_store import open_store
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.move import add_store, move_share
 from stepward.store.partitions.placement import initial_shards, read_shards, shard_of, shard_of_key
+from tests.until import until
 
 SEED = 450_160_101
 ORDERS = 90
@@ -59,6 +60,9 @@ class Bank:
     def __init__(self) -> None:
         self.charged: dict[str, set[str]] = defaultdict(set)
         self.keys: dict[tuple[str, str], set[str]] = defaultdict(set)
+        self.at_work: set[str] = set()
+        self.opens = asyncio.Event()
+        """Until then the calls for orders that begin with ``slow`` last."""
 
     def charge(self, order: str, what: str) -> None:
         """One charge; a second call with the same key does nothing."""
@@ -71,9 +75,11 @@ class Bank:
 def application(stores: Sequence[str], bank: Bank) -> App:
     agent = Agent("bank", concurrency=8)
 
-    @agent.operation(complete_by="5s")
+    @agent.operation(complete_by="30s")
     async def charge(order: str, what: str) -> str:
-        await asyncio.sleep(0.01)
+        bank.at_work.add(order)
+        if order.startswith("slow"):
+            await bank.opens.wait()
         bank.charge(order, what)
         return what
 
@@ -309,6 +315,30 @@ async def test_a_shard_on_its_way_is_waited_for_and_known_of_nowhere_else(
             with pytest.raises(StoreUnavailable, match="moved to another partition"):
                 await client.submit("fulfil", moving, id=moving)
     assert all(len(places) == 1 for places in homes(stores).values())
+
+
+async def test_tasks_at_work_go_on_in_the_new_store_and_their_permits_go_to_those_that_stay(stores: list[str]) -> None:
+    bank = Bank()
+    first, second, *_ = (id for n in range(9999) if shard_of(id := f"slow-{n}") in MOVED & initial_shards(2)[0])
+    third = next(id for n in range(9999) if shard_of(id := f"quick-{n}") in initial_shards(3)[0])
+    async with application(stores[:2], bank).client():
+        await add(stores)
+    app = application(stores, bank)
+    async with app.running(), app.client() as client:
+        slow = [await client.submit("narrow", id, id=id) for id in (first, second)]
+        await until(lambda: asyncio.sleep(0, bank.at_work), lambda at_work: at_work >= {first, second})
+        stays = await client.submit("narrow", third, id=third)
+        await until(stays.status, lambda status: status.waits_for == "limit")
+        await move(stores)
+        await stays.result(timeout=30)
+        assert not bank.charged[first] and not bank.charged[second]
+        owners = {owner for (owner,) in looked_up(stores[2], "select locked_by from stepward_task")}
+        alive = {id for (id,) in looked_up(stores[2], "select id from stepward_instance where alive = 1")}
+        assert owners <= {None, *alive}
+        bank.opens.set()
+        for handle in slow:
+            await handle.result(timeout=30)
+    assert [len(bank.keys[id, "narrow"]) for id in (first, second, third)] == [1, 1, 1]
 
 
 async def test_what_cannot_be_added_or_moved_is_refused_in_one_line(stores: list[str]) -> None:

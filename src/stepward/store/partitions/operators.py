@@ -29,7 +29,7 @@ from stepward.store.contract import (
 )
 from stepward.store.partitions import merging
 from stepward.store.partitions.operator_acts import PartitionedActs
-from stepward.store.partitions.partitions import LOOK_SECONDS, LOOKS, ON_ITS_WAY
+from stepward.store.partitions.partition_routing import LOOK_SECONDS, LOOKS, ON_ITS_WAY
 from stepward.store.search.conditions import Condition
 
 
