@@ -72,7 +72,7 @@ def dispatched_before_commit(stack: ExitStack) -> None:
 
     async def commit(self: Turn, revoked: Any) -> None:
         with self._starts.committing() as started:
-            self._dispatcher.send(started, ())
+            self._dispatcher.send(started, (), {})
         await original(self, revoked)
 
     put(stack, Turn, "_commit", commit)

@@ -54,8 +54,9 @@ APART = [
             "turn.claim.after",
             "turn.start.before",
             "turn.start.after",
-            "requests.publish.before",
-            "requests.publish.after",
+            "turn.requests.before",
+            "turn.requests.after",
+            "turn.requests.after:3",
         )
     ],
     *[
@@ -84,6 +85,8 @@ APART = [
             "agent.call.before",
             "agent.call.after",
             "agent.call.after:5",
+            "agent.reply.before",
+            "agent.reply.before:3",
             "agent.reply.after",
             "agent.reply.after:3",
         )
@@ -100,7 +103,7 @@ ON_POSTGRESQL = [
         for name in (
             "turn.claim.after",
             "turn.start.after",
-            "requests.publish.before",
+            "turn.requests.after",
             "turn.watch.after",
             "turn.finish.after:2",
             "replies.settle.before",
@@ -115,7 +118,7 @@ ON_POSTGRESQL = [
             "turn.end_undo.before",
         )
     ],
-    *[("agent", name) for name in ("agent.call.after", "agent.reply.after")],
+    *[("agent", name) for name in ("agent.call.after", "agent.reply.before", "agent.reply.after")],
     *[
         ("supervisor", name)
         for name in ("supervisor.pass.before:3", "supervisor.decide.before", "supervisor.decide.after")

@@ -66,6 +66,12 @@ class SmallStore:
         self._check()
         return sorted({row.queue for row in self.rows if row.queue.startswith(prefix)})[:limit]
 
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        await self.put(queue, bodies)
+        await self.settle(asked, tokens)
+
     async def withdraw(self, queue: str, beginning: bytes, part: bytes) -> list[Row]:
         self._check()
         found = [r for r in self.rows if r.queue == queue and r.body.startswith(beginning) and part in r.body]

@@ -1,4 +1,4 @@
-"""Replies on their way to Schedulers: what ends together leaves together; requests are settled after it."""
+"""Replies on their way to Schedulers: what ends together leaves together; requests are settled after it, or with it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.transport.contract import AgentMessage, Delivery, Transport
+from stepward.transport.store.joint_commits import joint_commits
 
 PAUSE = 1.0
 
@@ -34,6 +35,7 @@ class ReplySender:
         release: Callable[[Call], None],
     ) -> None:
         self._transport = transport
+        self._joint = joint_commits(transport)
         self._queue = queue
         self._now = now
         self._environment = environment
@@ -93,7 +95,12 @@ class ReplySender:
     async def _send(self, queue: str, group: Sequence[CallReply], settled: list[Delivery]) -> list[CallReply]:
         answered = [call.delivery for call, _ in group]
         try:
-            await self._transport.publish(queue, _progress(group))
+            if self._joint is None:
+                await self._transport.publish(queue, _progress(group))
+            else:
+                self._environment.failpoint("agent.reply.before")
+                settled_now = [call.delivery for call, _ in group if not call.dropped]
+                await self._joint.answer(queue, _progress(group), self._queue, settled_now)
         except TransportError as error:
             self._observers.emit("agent.transport_failed", queue=queue, verb="publish", error=str(error))
             return self._still_wanted(group)
@@ -103,7 +110,7 @@ class ReplySender:
                 # The request came again during the publication: its reply is sent again, to the queue that it names.
                 self._answers.append((call, reply))
                 continue
-            if not call.dropped:
+            if self._joint is None and not call.dropped:
                 settled.append(delivery)
             self._release(call)
         return []

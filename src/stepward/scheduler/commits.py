@@ -91,7 +91,7 @@ class Commits:
         rows = 0
         for change in changes:
             batch.append(change)
-            rows += len(change.inserts) + len(change.finishes) + 1
+            rows += len(change.inserts) + len(change.finishes) + len(change.requests) + 1
             if change.children or change.fills:
                 rows += len(change.children) + len(change.fills)
             if change.plans:

@@ -37,6 +37,7 @@ WRITES: dict[str, Callable[[Change], bool]] = {
     "turn.status_events": lambda change: change.status_events is not None,
     "turn.submit": lambda change: change.born is not None,
     "turn.start": _starts,
+    "turn.requests": lambda change: bool(change.requests),
     "turn.watch": lambda change: bool(change.watches),
     "turn.finish": lambda change: bool(change.finishes),
 }

@@ -162,11 +162,12 @@ class Turn:
         is_through = self._receiver.deliveries and not self._replies.from_queue
         received = self._receiver.received() if is_through else None
         with self._starts.committing() as started, self._ahead.beside(touched):
+            enclosed = self._dispatcher.enclose(started)
             missed = await self._commits.commit(touched)
         if self._observers.measuring:
             self._meter.committed(touched, missed)
         self._conclusions.draw(touched, missed)
-        self._dispatcher.send(started, revoked)
+        self._dispatcher.send(started, revoked, enclosed)
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
         self._active_tasks.reloads |= {a.task.uid: a.sent for a in touched if a.phase is Phase.RELOADING}
         if strays := self._active_tasks.strays:

@@ -257,6 +257,20 @@ async def test_alerts_and_audits_commit_with_the_change(world: World, store: Sto
     assert [entry.act for entry in await store.operators.audits(task.id, 9)] == ["repeat"]
 
 
+async def test_requests_are_queued_with_the_change_that_starts_their_steps(world: World, store: Store) -> None:
+    tasks = [await claimed(world, store) for _ in range(2)]
+    steps = [step(task, state=StepState.RUNNING, attempt=1) for task in tasks]
+    changes = [
+        Change(task=task.uid, inserts=[row], requests=[("requests.a", task.uid.encode(), 1e12)])
+        for task, row in zip(tasks, steps, strict=True)
+    ]
+    changes[1].finishes = [finish(step(tasks[1], "other/1"))]
+    committed = await store.scheduler.commit("s1", changes, None)
+    assert list(committed.missed) == [tasks[1].uid]
+    (message,) = await store.messages.take("requests.a", 9, 10)
+    assert message.body == tasks[0].uid.encode()
+
+
 async def test_a_change_that_misses_leaves_the_rest_standing(world: World, store: Store) -> None:
     tasks = [await claimed(world, store) for _ in range(3)]
     changes = [Change(task=task.uid, inserts=[step(task)]) for task in tasks]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from stepward.errors import StepwardError
 from stepward.store.contract import Store, StoredMessage
 from tests.store.conformance.world import World
 
@@ -27,6 +28,17 @@ async def test_what_is_not_settled_returns_and_what_is_never_does(world: World, 
     world.clock.advance(9)
     assert await take(store) == []
     world.clock.advance(1)
+    assert await take(store) == [b"2"]
+
+
+async def test_an_answer_is_put_and_what_it_answers_settled_in_one_transaction(world: World, store: Store) -> None:
+    await store.messages.put("q", [(b"1", None), (b"2", None)])
+    first, second = await store.messages.take("q", 9, 10)
+    await store.messages.answer("replies", [(b"done 1", None)], "q", [first.token])
+    assert await take(store, queue="replies") == [b"done 1"]
+    with pytest.raises(StepwardError):
+        await store.messages.answer(None, [(b"done 2", None)], "q", [second.token])  # type: ignore[arg-type]
+    world.clock.advance(10)
     assert await take(store) == [b"2"]
 
 

@@ -102,6 +102,10 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
         )
 
 
+MessageRow = tuple[str, bytes, float | None]
+"""A message for a queue in the store: the queue, the body, and when it expires."""
+
+
 class Outcome(StrEnum):
     """How an attempt ended at its Agent; past complete-by there is no reply at all."""
 

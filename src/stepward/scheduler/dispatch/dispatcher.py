@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from stepward.model.effects import is_deferred
-from stepward.model.messages.requests import Request, request_for
+from stepward.model.messages.requests import Request, request_for, request_queue
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import Windows
@@ -16,8 +17,12 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
+from stepward.transport.store.joint_commits import JointCommits
 
 Started = tuple[ActiveTask, Step]
+Enclosed = Mapping[int, Request]
+"""Requests that a turn's commit writes, by the identities of their steps."""
+NONE_ENCLOSED: Enclosed = MappingProxyType({})
 
 
 class StepStarts:
@@ -95,6 +100,7 @@ class Dispatcher:
     def __init__(
         self,
         publisher: Publisher,
+        joint: JointCommits | None,
         local: LocalSteps,
         fates: RequestFates,
         active_tasks: ActiveTasks,
@@ -102,6 +108,8 @@ class Dispatcher:
         now: Callable[[], float],
     ) -> None:
         self._publisher = publisher
+        self._joint = joint
+        """Writes requests with the change that starts their step; None where the queues are not in the store."""
         self._local = local
         self._fates = fates
         self._active_tasks = active_tasks
@@ -114,15 +122,40 @@ class Dispatcher:
         """Whether requests are on their way to Agents that are reached."""
         return self._publisher.is_sending
 
-    def send(self, started: Sequence[Started], revoked: Sequence[Step]) -> None:
-        """Let out what was started for tasks whose change is committed and that are still held; revoke the rest."""
-        self._publisher.check()
+    def enclose(self, started: Sequence[Started]) -> Enclosed:
+        """Add the requests of these steps to the changes that start them, if the queues are in the same store."""
+        if self._joint is None:
+            return NONE_ENCLOSED
+        enclosed: dict[int, Request] = {}
         tasks = self._active_tasks.tasks
+        for active, step in started:
+            is_to_leave = step.state is StepState.RUNNING and step.deferred_at is None and step.kind not in BESIDE
+            if active.change is None or active.leaving or not is_to_leave or tasks.get(step.task) is not active:
+                continue
+            with contextlib.suppress(LookupError):
+                request = request_of(active, step, self._reply_to)
+                rows = self._joint.rows(request_queue(request.agent), [request])
+                active.change.requests = [*active.change.requests, *rows]
+                enclosed[id(step)] = request
+        return enclosed
+
+    def send(self, started: Sequence[Started], revoked: Sequence[Step], enclosed: Enclosed) -> None:
+        """Let out what was started for tasks whose change is committed and that are still held; revoke the rest.
+
+        The requests in ``enclosed`` were committed with it.
+        """
+        self._publisher.check()
         requests: dict[str, list[Request]] = {}
+        left: list[Request] = []
+        tasks = self._active_tasks.tasks
         for active, step in started:
             is_held = tasks.get(step.task) is active and not active.leaving
             # After a takeover the Agent's reply may come before the request was sent again.
             if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
+                continue
+            if (written := enclosed.get(id(step))) is not None:
+                active.sent[(step.run, step.key)] = step.attempt
+                left.append(written)
                 continue
             try:
                 request = request_of(active, step, self._reply_to)
@@ -136,6 +169,9 @@ class Dispatcher:
             else:
                 requests.setdefault(request.agent, []).append(request)
                 active.sent[(step.run, step.key)] = step.attempt
+        if left and self._joint is not None:
+            self._fates.left(left)
+            self._joint.wake()
         for agent, batch in requests.items():
             self._publisher.put(agent, batch)
         for step in revoked:

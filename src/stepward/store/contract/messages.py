@@ -43,6 +43,12 @@ class MessageStore(Protocol):
         """Deletes messages that were processed."""
         ...
 
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        """``put``, and ``settle`` of messages of the queue ``asked`` that these answer, in one transaction."""
+        ...
+
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
         """Extends the leases of messages by ``lease`` seconds; returns the tokens that are no longer in the queue."""
         ...

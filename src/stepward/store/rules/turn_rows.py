@@ -59,6 +59,10 @@ def _appended(changes: Sequence[Change]) -> list[Values]:
     return [astuple(row) for change in changes for row in change.appended]
 
 
+def _requests(changes: Sequence[Change]) -> list[Values]:
+    return [row for change in changes if change.requests for row in change.requests]
+
+
 STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
     ("insert_step", "insert: nothing was inserted", _inserts),
     ("fill_step", "fill: the step is not planned", _fills),
@@ -72,9 +76,10 @@ STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
     ("publish", "publish: nothing was written", _published),
     # Behind the steps: a transactional step of the task locks its row before it appends.
     ("append", "append: nothing was written", _appended),
+    ("put_request", "request: nothing was inserted", _requests),
 ]
-"""Queries of a turn on steps and inbox rows, in the order in which they apply: name, the reason of a miss, and the
-rows, each of which must change one row."""
+"""Queries of a turn on steps, inbox rows and messages, in the order in which they apply: name, reason of a miss, and
+the rows, each of which must change one row."""
 
 
 def answer_rows(changes: Sequence[Change]) -> list[Values]:
@@ -174,7 +179,7 @@ def concern_others(changes: Sequence[Change]) -> bool:
             return True
         if change.posts or change.status_events or change.children or change.alerts:
             return True
-        if change.published or change.appended or change.answers:
+        if change.published or change.appended or change.answers or change.requests:
             return True
         if change.watches and any(watch.error is not None for watch in change.watches):
             return True

@@ -39,6 +39,12 @@ class Messages(Protocol):
         """Delete messages."""
         ...
 
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        """Append messages, and delete those of the queue ``asked`` that they answer, in one transaction."""
+        ...
+
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> Sequence[int]:
         """Extend the leases of messages; the tokens of those that are no longer in the queue."""
         ...
@@ -109,6 +115,14 @@ class StoreQueues:
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
         with self._reaching(queue):
             await self._messages.settle(queue, tokens)
+
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        """``put``, and ``settle`` of messages of the queue ``asked``, in one transaction."""
+        with self._reaching(queue):
+            await self._messages.answer(queue, bodies, asked, tokens)
+        self._wakeups.ring()
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
         await self.renew(queue, tokens, lease)

@@ -8,7 +8,7 @@ from os.path import commonprefix
 import msgspec
 
 from stepward.events import Observers
-from stepward.model.messages.requests import Request
+from stepward.model.messages.requests import MessageRow, Request
 from stepward.payload import cause
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 from stepward.transport.queues.contract import Stored
@@ -42,7 +42,17 @@ class StoreTransport:
         self._queues.wake()
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        await self._queues.put(queue, [(self._encoder.encode(message), _expires_at(message)) for message in messages])
+        await self._queues.put(queue, self._bodies(messages))
+
+    def rows(self, queue: str, messages: Sequence[AgentMessage]) -> list[MessageRow]:
+        """The rows that ``publish`` would write, for a transaction of the store."""
+        return [(queue, body, expires_at) for body, expires_at in self._bodies(messages)]
+
+    async def answer(
+        self, queue: str, messages: Sequence[AgentMessage], asked: str, deliveries: Sequence[Delivery]
+    ) -> None:
+        """``publish``, and ``settle`` of deliveries of the queue ``asked``, in one transaction."""
+        await self._queues.answer(queue, self._bodies(messages), asked, [delivery.token for delivery in deliveries])
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         while True:
@@ -106,6 +116,9 @@ class StoreTransport:
     async def close(self) -> None:
         """Refuse all further calls and end the waiting takes; the store stays open."""
         await self._queues.close()
+
+    def _bodies(self, messages: Sequence[AgentMessage]) -> list[tuple[bytes, float | None]]:
+        return [(self._encoder.encode(message), _expires_at(message)) for message in messages]
 
     def _asking(self, task: str, run: int, key: str) -> tuple[bytes, bytes]:
         """The beginning of that step's requests, and a part of them: this class writes the text."""

@@ -12,6 +12,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from stepward.model.live_values import WriteKind, WrittenValue
+from stepward.model.messages.requests import MessageRow
 from stepward.model.pipeline_plan import NO_PLANS, Plan, Plans
 from stepward.model.records import Alert, Audit, Step, Task
 from stepward.model.tasks.updates import UpdateAnswer
@@ -109,6 +110,8 @@ class Change(Struct, kw_only=True):
     """Values that replace those of their names."""
     appended: Sequence[WrittenRow] = ()
     """Values for streams, in order."""
+    requests: Sequence[MessageRow] = ()
+    """The requests of the steps that start, where the queues are in the same store."""
     answers: Sequence[AnswerRow] = ()
     """Answers to updates; of two to one update the first counts, and a second changes nothing."""
     fits: bytes | None = None

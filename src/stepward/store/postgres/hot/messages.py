@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
 from stepward.store.postgres.engine.connection import Connection
@@ -37,6 +38,13 @@ class PostgresMessages(MessageVerbs):
             if all(row[-1] is not None for row in found):
                 break  # None had expired: there is no more.
         return taken
+
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        texts, ends = [body for body, _ in bodies], [expires_at for _, expires_at in bodies]
+        await self._lane.single(Connection.change, "messages.answer", texts, ends, queue, list(tokens), asked)
+        self._ring()
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         return await self._lane.read(self._read, queue, after, limit, reader)

@@ -78,6 +78,18 @@ delete from {schema}.message as m
 using (select token from {schema}.message where token = any($1::bigint[]) and queue || '' = $2 order by token for update) as v
 where m.token = v.token
 
+-- name: answer
+-- Appends messages to a queue, and deletes those of another queue that they answer.
+with answered as (
+    delete from {schema}.message as m
+    using (
+        select token from {schema}.message where token = any($4::bigint[]) and queue || '' = $5 order by token for update
+    ) as v
+    where m.token = v.token)
+insert into {schema}.message (queue, body, expires_at)
+select $3, v.body, v.expires_at
+from unnest($1::bytea[], $2::float8[]) with ordinality as v (body, expires_at, place) order by v.place
+
 -- name: read
 -- Returns the messages after a token in a queue that has one reader, with the snapshot of this query.
 select seen.snapshot, m.token, m.body

@@ -185,6 +185,13 @@ from (
     from unnest($1::text[], $2::text[], $3::bytea[], $4::float8[]) with ordinality as v (task, name, value, at, place)
     group by task, name order by task, name) as g
 
+-- name: put_request
+-- Appends requests to the queues of their Agents.
+insert into {schema}.message (queue, body, expires_at)
+select v.queue, v.body, v.expires_at
+from unnest($1::text[], $2::bytea[], $3::float8[]) with ordinality as v (queue, body, expires_at, place)
+order by v.place returning 1
+
 -- name: answer
 -- Records the answers to updates that have none yet.
 update {schema}.update_request as u set state = v.state, answer = v.answer, answered_at = v.at

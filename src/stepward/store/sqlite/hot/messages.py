@@ -29,10 +29,27 @@ class SqliteMessages(MessageVerbs):
             return []
         return await self._database.write(_take, queue, limit, lease, now)
 
+    async def answer(
+        self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
+    ) -> None:
+        await self._database.write(_answer, queue, bodies, asked, tokens)
+        self._ring()
+
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         values = (queue, after, limit, self.now())
         found = await self._database.read(Connection.rows, Q["read"], values)
         return [StoredMessage(token, body, 1) for token, body in found]
+
+
+def _answer(
+    connection: Connection,
+    queue: str,
+    bodies: Sequence[tuple[bytes, float | None]],
+    asked: str,
+    tokens: Sequence[int],
+) -> None:
+    connection.change_many(Q["put"], [(*body, queue) for body in bodies])
+    connection.change_many(Q["delete"], [(token, asked) for token in tokens])
 
 
 def _standing(connection: Connection, queue: str, limit: int, now: float) -> Sequence[Row]:

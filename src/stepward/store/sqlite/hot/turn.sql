@@ -99,6 +99,10 @@ insert into stepward_stream_value (task, name, position, value, at)
 values (?1, ?2, (
     select coalesce(max(position) + 1, 0) from stepward_stream_value where task = ?1 and name = ?2), ?3, ?4)
 
+-- name: put_request
+-- Appends a request to the queue of its Agent.
+insert into stepward_message (queue, body, expires_at, taken_until) values (?1, ?2, ?3, 0.0)
+
 -- name: answer
 -- Records the answer to an update that has none yet.
 update stepward_update_request set state = ?3, answer = ?4, answered_at = ?5

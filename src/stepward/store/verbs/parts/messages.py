@@ -1,4 +1,4 @@
-"""Queues in the store, as far as the engines share them; each engine has its own ``take`` and ``read``."""
+"""Queues in the store, as far as the engines share them; each has its own ``take``, ``answer`` and ``read``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepward.store.verbs.engine import VerbPart
 
 
 class MessageVerbs(VerbPart):
-    """Implements ``MessageStore`` without ``take`` and ``read``."""
+    """Implements ``MessageStore`` without ``take``, ``answer`` and ``read``."""
 
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
         if bodies:
