@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import sqlite3
 from collections import defaultdict
@@ -368,9 +369,9 @@ def test_the_command_shows_adds_and_moves(stores: list[str]) -> None:
     asyncio.run(_make_application(stores[:2]))
     listed = [word for store in stores for word in ("--store", store)]
     assert invoked("add", *listed).startswith("p3 added; start every process with all 3 stores")
-    assert [row.split()[:3] for row in invoked(*listed).splitlines() if row.split()[:1] == ["p3"]] == [
-        ["p3", "0", "85"]
-    ]
+    assert "p3" in invoked(*listed)
+    found = json.loads(invoked("--json", *listed))
+    assert [(each["name"], each["shards"], each["share"]) for each in found][-1] == ("p3", 0, 85)
     asyncio.run(_move_by_command(stores, listed))
     assert '"shards": 85' in invoked("--json", *listed)
 
