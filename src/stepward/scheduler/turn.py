@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.records import Step
@@ -40,24 +39,15 @@ class WorkAhead:
         self._incoming = incoming
         self._budget = budget
         self._now = now
-        self._in_hand: set[str] | None = None
-        """The tasks whose changes are on their way into the store."""
-
-    @contextlib.contextmanager
-    def beside(self, touched: Sequence[ActiveTask]) -> Iterator[None]:
-        """The changes of these tasks are on their way."""
-        self._in_hand = {active.task.uid for active in touched}
-        try:
-            yield
-        finally:
-            self._in_hand = None
+        self.in_hand: set[str] | None = None
+        """The tasks whose changes are on their way into the store; None while there are none."""
 
     def answer(self) -> None:
         """Replies came: hand over those that need not wait."""
-        if self._in_hand is not None and len(self._active_tasks.touched) < MOST:
+        if self.in_hand is not None and len(self._active_tasks.touched) < MOST:
             now = self._now()
             self._budget.until = None
-            for reply, committed_at in self._replies.take_but(self._in_hand, self._budget):
+            for reply, committed_at in self._replies.take_but(self.in_hand, self._budget):
                 self._incoming.answer(reply, committed_at, now)
 
 
@@ -161,9 +151,13 @@ class Turn:
         # A queue keeps what it delivered until all of it is durable: what waits for a later turn came with the rest.
         is_through = self._receiver.deliveries and not self._replies.from_queue
         received = self._receiver.received() if is_through else None
-        with self._starts.committing() as started, self._ahead.beside(touched):
-            enclosed = self._dispatcher.enclose(started)
-            missed = await self._commits.commit(touched)
+        with self._starts.committing() as started:
+            self._ahead.in_hand = {active.task.uid for active in touched}
+            try:
+                enclosed = self._dispatcher.enclose(started)
+                missed = await self._commits.commit(touched)
+            finally:
+                self._ahead.in_hand = None
         if self._observers.measuring:
             self._meter.committed(touched, missed)
         self._conclusions.draw(touched, missed)
