@@ -24,7 +24,7 @@ from stepward.store.partitions.moving.move import add_store, move_share, shares
 
 COLUMNS = (
     *(Column(name="PARTITION"), Column(name="SHARDS", right=True), Column(name="SHARE", right=True)),
-    Column(name="STORE"),
+    Column(name="STORE", least=12, middle=True),
 )
 
 
