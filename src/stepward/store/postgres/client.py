@@ -4,8 +4,10 @@ application."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
+from stepward.errors import StepwardError
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.model.states import TaskState
@@ -89,26 +91,38 @@ class PostgresClient(ClientVerbs):
 
     async def _submit_one(self, new: NewTask) -> Submitted:
         (submitted,) = await self._submit_all([new])
+        if isinstance(submitted, Exception):
+            raise submitted
         return submitted
 
-    async def _submit_all(self, new: Sequence[NewTask]) -> list[Submitted]:
+    async def _submit_all(self, new: Sequence[NewTask]) -> Sequence[Submitted | Exception]:
         plans = {key: plan for each in new for key, plan in each.plans.items()}
         tasks = [each.task for each in new]
         if plans or any(task.reply_to is not None or task.events_to is not None for task in tasks):
             return await self._transactions.write(new_tasks.submit, tasks, plans)
         return await self._submit_plain(tasks)
 
-    async def _submit_plain(self, tasks: Sequence[Task]) -> list[Submitted]:
-        """Tasks that are a row each, in one statement, which commits by itself; known ids are looked up after it."""
+    async def _submit_plain(self, tasks: Sequence[Task]) -> list[Submitted | Exception]:
+        """Tasks that are a row each, in one statement, which commits by itself; known ids are looked up after it.
+
+        An error of the look is the outcome of known ids alone: the other tasks are durable.
+        """
         firsts = {task.id: task for task in reversed(tasks)}
         created = await self._transactions.single(new_tasks.create, list(firsts.values()))
         are_new = [task.uid in created and firsts[task.id] is task for task in tasks]
         rest = [task for task, is_new in zip(tasks, are_new, strict=True) if not is_new]
-        found = iter(await self._transactions.write(new_tasks.submit, rest, NO_PLANS) if rest else ())
+        found = iter(await self._look_up(rest) if rest else ())
         return [
             Submitted(task.uid, task.id, created=True, same=True) if is_new else next(found)
             for task, is_new in zip(tasks, are_new, strict=True)
         ]
+
+    async def _look_up(self, tasks: Sequence[Task]) -> Sequence[Submitted | Exception]:
+        """For each of the tasks, whose ids are known, the result or the error of the look, a copy each."""
+        try:
+            return await self._transactions.write(new_tasks.submit, tasks, NO_PLANS)
+        except StepwardError as error:
+            return [copy(error) for _ in tasks]
 
 
 def _size_of_completion(act: Completion) -> ActSize:
