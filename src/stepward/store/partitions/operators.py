@@ -29,7 +29,8 @@ from stepward.store.contract import (
 )
 from stepward.store.partitions import merging
 from stepward.store.partitions.operator_acts import PartitionedActs
-from stepward.store.partitions.partition_routing import LOOK_SECONDS, LOOKS, ON_ITS_WAY
+from stepward.store.partitions.partition import ON_ITS_WAY
+from stepward.store.partitions.partition_routing import LOOK_SECONDS, LOOKS, StoreVerb
 from stepward.store.search.conditions import Condition
 
 
@@ -106,8 +107,13 @@ class PartitionedOperators(PartitionedActs):
         return [instance for _, instances in found for instance in instances]
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
-        found = await self._partitions.read_each(lambda store: store.operators.audits(id, limit))
+        """As ``OperatorStore.audits``; acts stay in the store in which the task was then."""
+        task = None if id is None else await self._partitions.first(_task_of(id), bool, self._partitions.where(id))
+        named = id if task is None else task.uid
+        found = await self._partitions.read_each(lambda store: store.operators.audits(named, limit))
         acts = [self._outside(partition, act) for partition, audits in found for act in audits]
+        if task is not None:
+            acts = [replace(act, task_id=task.id) for act in acts]
         return sorted(acts, key=lambda act: act.at, reverse=True)[:limit]
 
     async def outlived_inbox(self, uids: Sequence[str], after: tuple[str, int]) -> list[InboxRow]:
@@ -162,7 +168,10 @@ class PartitionedOperators(PartitionedActs):
         for _ in range(LOOKS):
             placed, version = self._partitions.placed(name), self._partitions.version
             found = await placed.ask(verb)
-            if found or not await self._partitions.may_have_moved(version):
+            if found:
+                return found
+            if not await self._partitions.may_have_moved(version):
+                self._partitions.check_listed()
                 return found
             await asyncio.sleep(LOOK_SECONDS)
         raise StoreUnavailable(ON_ITS_WAY)
@@ -197,6 +206,10 @@ class PartitionedOperators(PartitionedActs):
             if not steered and refusal is not None:
                 raise refusal
         return await self.batch(id) or merging.merged_batch(steered)
+
+
+def _task_of(id: str) -> StoreVerb[Task | None]:
+    return lambda store: store.client.task(id)
 
 
 async def _changes(store: Store, *, place: ChangesPlace | None, also: Sequence[str]) -> ChangedTasks:

@@ -20,6 +20,15 @@ MOST_REST_SECONDS = 5.0
 READ_SECONDS = 5.0
 """Seconds within which a store must answer a read that asks every store."""
 
+ON_ITS_WAY = (
+    "store: expected each shard in a store, found one on its way to another; wait for `stepward partitions move`, or "
+    "run it again"
+)
+BEYOND = (
+    "store: expected every store of the application in the list, found shards moved to one that is not; start the "
+    "process with all of them"
+)
+
 
 class Partition:
     """The store in one place of the list. ``admit`` checks it when it is opened. Verbs raise StoreUnavailable."""

@@ -11,7 +11,7 @@ from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
 from stepward.store.partitions.numbers import inside
-from stepward.store.partitions.partition import READ_SECONDS, Partition
+from stepward.store.partitions.partition import BEYOND, ON_ITS_WAY, READ_SECONDS, Partition
 from stepward.store.partitions.placement import SHARDS, Shards, initial_shards, owners, shard_of, shard_of_key
 from stepward.store.store_errors import ShardElsewhere
 
@@ -23,14 +23,6 @@ ARRIVAL_SECONDS = 10.0
 LOOK_SECONDS = 0.05
 """Seconds between two looks whether it has arrived."""
 LOOKS = round(ARRIVAL_SECONDS / LOOK_SECONDS)
-ON_ITS_WAY = (
-    "store: expected each shard in a store, found one on its way to another; wait for `stepward partitions move`, or "
-    "run it again"
-)
-BEYOND = (
-    "store: expected every store of the application in the list, found shards moved to one that is not; start the "
-    "process with all of them"
-)
 REFRESH_SECONDS = 1.0
 """Seconds after which those who wait for tasks look where they are."""
 StoreVerb = Callable[[Store], Awaitable[T]]
@@ -117,9 +109,16 @@ class Partitions:
         return self.version
 
     async def check_still(self, version: int) -> None:
-        """Raises StoreUnavailable if a shard has moved since ``still``: its tasks may have been in no store."""
+        """Raises StoreUnavailable if a shard has moved since ``still``, or to a store that is not in the list: its
+        tasks may have been in no store that was asked."""
         if await self.may_have_moved(version):
             raise StoreUnavailable("store: expected every shard in a store, found one that moves; ask again later")
+        self.check_listed()
+
+    def check_listed(self) -> None:
+        """Raises StoreUnavailable if shards were seen to have moved to a store that is not in the list."""
+        if self._is_beyond:
+            raise StoreUnavailable(BEYOND)
 
     def placed(self, id: str) -> Partition:
         """The partition that holds the task of that id, or the schedule of that name."""
@@ -140,8 +139,10 @@ class Partitions:
         first = self.placed(id)
         return [first, *(member for member in self.members if member is not first)]
 
-    def holds(self, partition: Partition, id: str) -> bool:
-        """Whether the task of that id, or the schedule of that name, is placed in that partition."""
+    async def holds(self, partition: Partition, id: str) -> bool:
+        """Whether the task of that id is placed in that partition, which is read again where it was not."""
+        if self.placed(id) is not partition and self.may_move:
+            await self.refresh()
         return self.placed(id) is partition
 
     def note(self, tasks: Iterable[Task | Submitted], partition: Partition) -> None:
@@ -267,8 +268,7 @@ class Partitions:
             if found is not None:
                 return found
             if not await self.may_have_moved(version):
-                if self._is_beyond:
-                    raise StoreUnavailable(BEYOND)
+                self.check_listed()
                 return None
             if self._now() - begun > ARRIVAL_SECONDS:
                 raise StoreUnavailable(ON_ITS_WAY)

@@ -117,10 +117,11 @@ select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
 from {schema}.audit as audit order by number desc limit $1
 
 -- name: task_audits
--- Returns the audit of the task with that id, newest first. Its acts are read first, as its alerts are.
+-- Returns the audit of the task with that id, or of one elsewhere with that uid, newest first. Its acts are read first,
+-- as its alerts are.
 with of_task as materialized (
     select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
-    from {schema}.audit as audit where task = (select uid from {schema}.task where id = $2))
+    from {schema}.audit as audit where task = coalesce((select uid from {schema}.task where id = $2), $2))
 select * from of_task order by number desc limit $1
 
 -- name: waiting_signals_of

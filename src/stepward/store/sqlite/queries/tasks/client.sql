@@ -107,9 +107,9 @@ select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
 from stepward_audit as audit order by number desc limit ?1
 
 -- name: task_audits
--- Returns the audit of the task with that id, newest first.
+-- Returns the audit of the task with that id, or of one elsewhere with that uid, newest first.
 select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
-from stepward_audit as audit where task = (select uid from stepward_task where id = ?2)
+from stepward_audit as audit where task = coalesce((select uid from stepward_task where id = ?2), ?2)
 order by number desc limit ?1
 
 -- name: waiting_signals
