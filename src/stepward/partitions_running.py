@@ -27,8 +27,8 @@ class PartitionPlace(NamedTuple):
     """What the actors of one partition share with those of the others in this process, and what they hold."""
 
     hints: Hints
-    holds: Callable[[str], bool]
-    """Whether a task of that id, or a schedule of that name, is placed here."""
+    holds: Callable[[str], Awaitable[bool]]
+    """Whether a task of that id is placed here."""
     owners: ObjectOwnerStore
     """Those of large payloads in every store."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
@@ -54,7 +54,7 @@ class Parts:
     keeper: PayloadKeeper | None = None
     """Keeps large payloads outside; the store, the transport and the queues have it."""
     threads: bool = True
-    holds: Callable[[str], bool] | None = None
+    holds: Callable[[str], Awaitable[bool]] | None = None
     """Of a store that is one of several, whether the task of an id is placed there; None for a store alone."""
     owners: ObjectOwnerStore | None = None
     """Of a store that is one of several, those of all: their large payloads stand at one place."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
@@ -27,7 +27,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
         if parts.holds is not None:
-            _check_place(message, accepted, parts.holds)
+            await _check_place(message, accepted, parts.holds)
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
@@ -65,9 +65,9 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     )
 
 
-def _check_place(message: Message, accepted: Accepted, holds: Callable[[str], bool]) -> None:
+async def _check_place(message: Message, accepted: Accepted, holds: Callable[[str], Awaitable[bool]]) -> None:
     """Raises Refused for a message that belongs into another store of the application."""
-    if not holds(message.id):
+    if not await holds(message.id):
         raise Refused(
             f"message {message.id[:100]!r}: expected one whose id is placed in this partition, found one of another; "
             "post it with every store of the application"
