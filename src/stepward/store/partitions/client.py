@@ -159,15 +159,19 @@ class PartitionedClient:
     async def fork(self, fork: Fork) -> Submitted:
         """A fork is in the store of its origin. Raises Refused for an id that is placed elsewhere."""
         origin, id = fork.origin.id, fork.task.id
-        home = await self._home(origin)
-        if id != fork.task.uid and self._partitions.placed(id) is not home:
-            raise Refused(
-                f"fork of task {origin}: expected an id that is placed in partition {home.name}, as its origin is, "
-                f"found {id!r:.100} of {self._partitions.placed(id).name}; leave the id out, or choose another"
-            )
-        forked = await home.ask(lambda store: store.client.fork(fork))
-        self._partitions.note([forked], home)
-        return forked
+
+        async def beside() -> Submitted:
+            home = await self._home(origin)
+            if id != fork.task.uid and self._partitions.placed(id) is not home:
+                raise Refused(
+                    f"fork of task {origin}: expected an id that is placed in partition {home.name}, as its origin is, "
+                    f"found {id!r:.100} of {self._partitions.placed(id).name}; leave the id out, or choose another"
+                )
+            forked = await home.ask(lambda store: store.client.fork(fork))
+            self._partitions.note([forked], home)
+            return forked
+
+        return await self._partitions.with_placement(beside)
 
     async def ask_update(self, asked: UpdateAct) -> UpdateRow:
         """As ``ClientStore.ask_update``."""
@@ -218,15 +222,16 @@ class PartitionedClient:
 
     async def _of_task(self, id: str, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb that raises TaskNotFound where the task is not."""
-        asked = self._partitions.where(id)[0]
+        asked, is_home = self._partitions.where(id)[0], False
         while True:
             try:
                 return await asked.ask(lambda store: verb(store.client))
             except TaskNotFound:
                 home = await self._home(id)
-                if home is asked:
+                if home is asked and is_home:
                     raise
-            asked = home
+            # The first one asked may be where the task has arrived meanwhile.
+            asked, is_home = home, True
 
     async def _of_step(self, completion: Completion, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb on the step of a completion; of an unknown one that of the partition of its id."""

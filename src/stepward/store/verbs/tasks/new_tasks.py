@@ -42,7 +42,12 @@ async def begin_all(
 
 
 async def begin_with(connection: VerbConnection, task: Task, steps: Sequence[Step]) -> Submitted:
-    """Submits a task that has a record already, with the stages of its workflow's plan that it has not."""
+    """Submits a task that has a record already, with the stages of its workflow's plan that it has not.
+
+    Raises ShardElsewhere for a chosen id of a shard that has left the store.
+    """
+    if task.id != task.uid:
+        await check_shards(connection, [task.id])
     plans, task.events_to = await _declared(connection, task.workflow, task.version)
     (submitted,) = await insert(connection, [task], NO_PLANS)
     if submitted.created:
