@@ -38,12 +38,12 @@ def merged_page(pages: Sequence[FoundTasks], search: TaskSearch) -> FoundTasks:
     """One page of the pages that several stores found behind the same position.
 
     A page that does not reach the end of its store says nothing of what is behind it, so that the shortest of them
-    bounds what can be listed.
+    bounds what can be listed. A task that moved meanwhile may be in two pages, and is listed once.
     """
     ends = [page.after for page in pages if page.after is not None]
     bound = (min(ends) if not search.newest_first else max(ends)) if ends else None
     keyed = sorted(
-        ((TaskKey(task.created_at, task.uid), task) for page in pages for task in page.tasks),
+        {TaskKey(task.created_at, task.uid): task for page in pages for task in page.tasks}.items(),
         key=lambda each: each[0],
         reverse=search.newest_first,
     )

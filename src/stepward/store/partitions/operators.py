@@ -29,7 +29,7 @@ from stepward.store.contract import (
 )
 from stepward.store.partitions import merging
 from stepward.store.partitions.operator_acts import PartitionedActs
-from stepward.store.partitions.partition import ON_ITS_WAY
+from stepward.store.partitions.partition import ON_ITS_WAY, Partition
 from stepward.store.partitions.partition_routing import LOOK_SECONDS, LOOKS, StoreVerb
 from stepward.store.search.conditions import Condition
 
@@ -42,19 +42,33 @@ class ChangesPlaces(ChangesPlace, frozen=True):
 
 
 T = TypeVar("T")
+STILL_LOOKS = 20
+"""Most times that a listing is read because a shard moves meanwhile."""
 
 
 class PartitionedOperators(PartitionedActs):
     """Implements ``OperatorStore`` over partitions: what is read is that of every store that can be reached."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:
-        found = await self._partitions.read_each(lambda store: store.operators.tasks(search))
+        found = await self._read_still(lambda store: store.operators.tasks(search))
         for partition, page in found:
             self._partitions.note(page.tasks, partition)
         return merging.merged_page([page for _, page in found], search)
 
+    async def _read_still(self, verb: StoreVerb[T]) -> list[tuple[Partition, T]]:
+        """What each store answers while no shard moves; after a second, what they answer while one does."""
+        if not self._partitions.may_move:
+            return await self._partitions.read_each(verb)
+        for _ in range(STILL_LOOKS):
+            version = await self._partitions.still()
+            found = await self._partitions.read_each(verb)
+            if not await self._partitions.may_have_moved(version):
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        return found
+
     async def count(self, condition: Condition) -> TaskCount:
-        found = await self._partitions.read_each(lambda store: store.operators.count(condition))
+        found = await self._read_still(lambda store: store.operators.count(condition))
         return merging.merged_count(count for _, count in found)
 
     async def overview(self, late_from: float) -> Overview:

@@ -174,8 +174,9 @@ class Partitions:
 
     @property
     def missing(self) -> dict[str, str]:
-        """By name, why a partition did not answer when it was asked last."""
-        return {member.name: str(member.failed) for member in self.members if member.failed is not None}
+        """By name, why a partition did not answer when it was asked last, or has not all of its tasks yet."""
+        moving = {self.members[-1].name: ON_ITS_WAY} if self._is_moving else {}
+        return moving | {member.name: str(member.failed) for member in self.members if member.failed is not None}
 
     def numbered(self, number: int) -> Partition:
         """The partition in that place, counted from 1."""
