@@ -32,7 +32,7 @@ class PartitionedMessages:
 
     async def put(self, queue: str, bodies: Bodies) -> None:
         """As ``MessageStore.put``; the id of a message is its task's."""
-        await self._partitions.refresh(after=REFRESH_SECONDS)
+        await self._partitions.refresh(after=0.0 if self._partitions.may_move else REFRESH_SECONDS)
         left = [(self._partitions.placed(_id_of(body)), (body, expires)) for body, expires in bodies]
         while left:
             placed: dict[Partition, list[tuple[bytes, float | None]]] = {}
