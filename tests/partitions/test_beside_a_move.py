@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
 
@@ -13,9 +15,11 @@ from stepward import StoreUnavailable
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused
+from stepward.store.contract import FoundTasks, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import initial_shards, shard_of
 from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
+from tests.until import until
 
 
 @pytest.fixture
@@ -104,3 +108,93 @@ async def test_a_fork_takes_no_id_of_a_shard_that_has_left(stores: list[str]) ->
         with pytest.raises(Refused, match="expected an id that is placed in partition p1"):
             await client.task(stays).fork("bank.charge/1", id=moved)
         assert looked_up(stores[0], "select id from stepward_task") == [(stays,)]
+
+
+async def test_a_message_is_put_where_its_shard_is_alone(stores: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in the store that its shard has left would be a dead letter, though the task is begun."""
+    bank, (first, second) = Bank(), islice(ids("order", MOVING), 2)
+    monkeypatch.setattr("stepward.store.partitions.messages.REFRESH_SECONDS", 600.0)
+    async with application(stores[:2], bank).client():
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        await session_of(client).post("orders", None, first)
+        await ended(client, first)
+        await move(stores)
+        await session_of(client).post("orders", None, second)
+        await ended(client, second)
+        queued = "select count(*) from stepward_message where queue like '%submissions%'"
+        await until(lambda: asyncio.sleep(0, looked_up(stores[0], queued)), lambda found: found == [(0,)])
+        letters = "select seq from sqlite_sequence where name = 'stepward_dead_letter'"
+        assert [looked_up(store, letters) for store in stores] == [[], [], []]
+
+
+async def test_a_task_that_moves_while_it_is_listed_is_listed_once(stores: list[str]) -> None:
+    """The store that it leaves is read before, the one to which it moves after."""
+    bank, moving = Bank(), list(islice(ids("order", MOVING), 3))
+    async with application(stores[:2], bank).client() as client:
+        for order in moving:
+            await client.submit("fulfil", order, id=order)
+        await add(stores)
+    whole = PartitionedStore(stores, app="moving", environment=Environment())
+    await whole.open()
+    operators = whole.partitions.members[-1].store.operators
+    tasks, begun = operators.tasks, asyncio.Event()
+
+    async def late(search: TaskSearch) -> FoundTasks:
+        if not begun.is_set():
+            begun.set()
+            await move(stores)
+        return await tasks(search)
+
+    operators.tasks = late  # type: ignore[method-assign]
+    async with application(stores, bank).running():
+        found = await whole.operators.tasks(TaskSearch(limit=10))
+    listed = [task.id for task in found.tasks]
+    assert len(listed) == len(set(listed))
+    assert set(listed) >= set(moving)
+    await whole.close()
+
+
+async def test_a_listing_says_which_store_has_not_all_of_its_tasks_yet(stores: list[str]) -> None:
+    async with application(stores[:2], Bank()).client():
+        await add(stores)
+    whole = PartitionedStore(stores, app="moving", environment=Environment())
+    await whole.open()
+    async with application(stores, Bank()).running():
+        await move(stores, FAILPOINTS[2])
+        await whole.operators.tasks(TaskSearch(limit=10))
+        assert "on its way" in whole.missing["p3"]
+        await move(stores)
+        await whole.operators.tasks(TaskSearch(limit=10))
+        assert whole.missing == {}
+    await whole.close()
+
+
+async def test_what_was_set_since_the_store_was_added_is_set_there_before_tasks_move(stores: list[str]) -> None:
+    app = application(stores[:2], Bank())
+    async with app.running(), app.client() as client:
+        await add(stores)
+        await client.suspend_agent("bank", note="down")
+    async with application(stores, Bank()).running(), application(stores, Bank()).client() as whole:
+        await move(stores)
+        assert looked_up(stores[2], "select note from stepward_agent where name = 'bank'") == [("down",)]
+        assert [agent.name for agent in await whole.agents()] == ["bank"]
+
+
+async def test_a_batch_that_goes_on_in_the_new_store_alone_is_waited_for(stores: list[str]) -> None:
+    """It would act a second time on what it has gone through in the store that the tasks leave."""
+    async with application(stores[:2], Bank()).client() as client:
+        await client.submit("fulfil", "order-1", id="order-1")
+        await add(stores)
+    async with application(stores, Bank()).running(), application(stores, Bank()).client() as client:
+        preview = await client.batches.preview("suspend", "workflow = 'fulfil'")
+        batch = await client.batches.start(preview, rate=0.01)
+        await client.batches.pause(batch.id)
+        for store in stores[:2]:
+            with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection, connection:
+                connection.execute("update stepward_batch set state = 'done', finished_at = created_at")
+        with pytest.raises(Refused, match="expected no batch under way"):
+            await move(stores)
+        assert looked_up(stores[2], "select value ->> 'shards' from stepward_meta where key = 'partition'") == [
+            ("0" * 64,)
+        ]

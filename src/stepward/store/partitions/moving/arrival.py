@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stepward.store.contract import Store, Transaction
 from stepward.store.named_queries import load_queries
 from stepward.store.partitions.moving import rows
-from stepward.store.partitions.moving.departure import read_record, write_record
+from stepward.store.partitions.moving.departure import read_record, refuse_batches, write_record
 from stepward.store.partitions.moving.rows import Piece
 from stepward.store.partitions.placement import read_shards
 from stepward.store.partitions.placement import written as written_shards
@@ -34,8 +34,9 @@ class Staging:
         self._parts += 1
 
     async def forget(self) -> None:
-        """Deletes the parts of a move that was cut off before the shard had left."""
+        """As ``Keeper.forget``."""
         async with self._target.client.transaction() as transaction:
+            await refuse_batches(transaction)
             await transaction.execute(Q["forget_staged"], self._bounds)
         self._parts = 0
 

@@ -29,7 +29,7 @@ class Keeper(Protocol):
     """Keeps the parts of what leaves in the new store, unseen."""
 
     async def forget(self) -> None:
-        """Deletes the parts of a move that was cut off before its commit."""
+        """Deletes the parts of a move that was cut off before its commit. Raises Refused while a batch runs there."""
         ...
 
     async def keep(self, part: bytes) -> None:
@@ -48,6 +48,12 @@ async def write_record(transaction: Transaction, record: PartitionRecord) -> Non
     await transaction.execute(Q["write_record"], (msgspec.json.encode(record).decode(),))
 
 
+async def refuse_batches(transaction: Transaction) -> None:
+    """Raises Refused while a batch runs: it would miss a task that moves, or act on it twice."""
+    if (await transaction.execute(Q["batches"]))[0][0]:
+        raise Refused("partitions: expected no batch under way, found one; wait for it, or stop it, and move again")
+
+
 async def leave(source: Store, shard: int, scan: Scan, keeper: Keeper, before_commit: Callable[[], None]) -> int | None:
     """Lets a shard go; returns how many tasks went, None where it has gone before. Raises Refused while a batch runs.
 
@@ -58,8 +64,7 @@ async def leave(source: Store, shard: int, scan: Scan, keeper: Keeper, before_co
         held = read_shards(record.shards)
         if shard not in held:
             return None
-        if (await transaction.execute(Q["batches"]))[0][0]:
-            raise Refused("partitions: expected no batch under way, found one; wait for it, or stop it, and move again")
+        await refuse_batches(transaction)
         # Within the lock, so that no other move of the shard is keeping parts.
         await keeper.forget()
         share = await scan.share(transaction, shard)

@@ -80,6 +80,8 @@ async def move_share(stores: Sequence[Store], environment: Environment) -> Async
     _check_engine(stores)
     target, count = stores[-1], len(stores)
     await _check_ready(stores, environment)
+    # What a process with the former list has set since the store was added is not there.
+    await _copy_settings(stores[0], target)
     before, scans = initial_shards(count - 1), {number: Scan() for number in range(count)}
     held = read_shards((await _record(target)).shards)
     for shard in sorted(initial_shards(count)[-1] - held):
@@ -165,7 +167,7 @@ async def _copy_settings(source: Store, target: Store) -> None:
             await writing.execute(Q["keep_mark"], mark)
         for table, (columns, those) in found.items():
             for row in those:
-                await rows.insert_row(writing, table, columns, row, or_ignore=True)
+                await rows.insert_row(writing, table, columns, row, or_update=True)
 
 
 def shares(records: Sequence[PartitionRecord | None]) -> list[tuple[str, int, int]]:

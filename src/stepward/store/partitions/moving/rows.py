@@ -90,8 +90,11 @@ async def delete_rows(transaction: Transaction, table: str, column: str, values:
 
 
 async def insert_row(
-    transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any], *, or_ignore: bool = False
+    transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any], *, or_update: bool = False
 ) -> None:
-    """Inserts a row; one that exists is an error, or stays as it is."""
-    places, verb = ", ".join("?" for _ in columns), "insert or ignore" if or_ignore else "insert"
-    await transaction.execute(f"{verb} into {table} ({', '.join(columns)}) values ({places})", row)
+    """Inserts a row; where there is one, that is an error, or these columns are replaced."""
+    places, known = ", ".join("?" for _ in columns), ""
+    if or_update:
+        known = f" on conflict do update set {', '.join(f'{column} = excluded.{column}' for column in columns)}"
+    sql = f"insert into {table} ({', '.join(columns)}) values ({places}){known}"  # noqa: S608
+    await transaction.execute(sql, row)
