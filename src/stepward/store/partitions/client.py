@@ -236,11 +236,17 @@ class PartitionedClient:
     async def _of_step(self, completion: Completion, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb on the step of a completion; of an unknown one that of the partition of its id."""
         task = completion.task
-        members = self._partitions.where(task)
-        found = await self._partitions.holder(
-            lambda store: store.client.completed_step(task, completion.run, completion.key), members
-        )
-        return await (found or members[0]).ask(lambda store: verb(store.client))
+        while True:
+            members, version = self._partitions.where(task), self._partitions.version
+            found = await self._partitions.holder(
+                lambda store: store.client.completed_step(task, completion.run, completion.key), members
+            )
+            result = await (found or members[0]).ask(lambda store: verb(store.client))
+            if result and self._partitions.may_move:
+                await self._partitions.refresh()
+            if not result or version == self._partitions.version:
+                return result
+            # The step may have left after it was found there.
 
     async def _home(self, id: str) -> Partition:
         """The partition of the task with that id. Raises TaskNotFound."""
