@@ -14,8 +14,8 @@ import pytest
 from stepward import StoreUnavailable
 from stepward.client import session_of
 from stepward.clock import Environment
-from stepward.errors import Refused
-from stepward.store.contract import FoundTasks, TaskSearch
+from stepward.errors import Refused, TransportError
+from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import initial_shards, shard_of
 from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
@@ -198,3 +198,57 @@ async def test_a_batch_that_goes_on_in_the_new_store_alone_is_waited_for(stores:
         assert looked_up(stores[2], "select value ->> 'shards' from stepward_meta where key = 'partition'") == [
             ("0" * 64,)
         ]
+
+
+async def test_a_message_for_a_shard_on_its_way_waits_until_it_has_arrived(stores: list[str]) -> None:
+    bank, second = Bank(), sorted(MOVED)[1]
+    posted = next(ids("order", frozenset({second})))
+    async with application(stores[:2], bank).client():
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        await move(stores, FAILPOINTS[2])
+        posting = asyncio.create_task(session_of(client).post("orders", None, posted))
+        await asyncio.sleep(0.2)
+        assert not posting.done()
+        await move(stores)
+        await posting
+        await ended(client, posted)
+
+
+async def test_a_process_without_the_new_store_posts_nothing_to_a_shard_that_has_left(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stepward.store.partitions.partition_routing.ARRIVAL_SECONDS", 0.1)
+    monkeypatch.setattr("stepward.store.partitions.messages.REFRESH_SECONDS", 0.0)
+    async with application(stores[:2], Bank()).client() as client:
+        await add(stores)
+        async with application(stores, Bank()).running():
+            await move(stores)
+            with pytest.raises(TransportError, match="with every store of the application"):
+                await session_of(client).post("orders", None, next(ids("order", MOVING)))
+
+
+async def test_a_step_that_moves_while_it_is_completed_is_completed_where_it_arrives(stores: list[str]) -> None:
+    bank, moving = Bank(), next(ids("slow", MOVING))
+    async with application(stores[:2], bank).client() as client:
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        task = await client.submit("narrow", moving, id=moving)
+        await until(lambda: asyncio.sleep(0, bank.at_work), lambda at_work: moving in at_work)
+        store = session_of(client).store
+        assert isinstance(store, PartitionedStore)
+        first = store.partitions.placed(moving).store.client
+        complete = first.complete
+
+        async def late(completion: Completion) -> Refusal | None:
+            await move(stores)
+            return await complete(completion)
+
+        first.complete = late  # type: ignore[method-assign]
+        (step,) = await task.steps()
+        completion = Completion(
+            task=(await task.status()).uid, run=1, key=step.key, attempt=1, actor="test", output=b'"given"'
+        )
+        refused = await store.client.complete(completion)
+        assert refused is None or refused.reason is not RefusalReason.GONE
+        bank.opens.set()

@@ -12,6 +12,8 @@ from stepward.store.contract import Store, StoredMessage
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import REFRESH_SECONDS, Partitions
+from stepward.store.partitions.placement import shard_of
+from stepward.store.store_errors import ShardElsewhere
 
 Bodies = Sequence[tuple[bytes, float | None]]
 ReadPlaces = dict[Partition, int]
@@ -33,21 +35,32 @@ class PartitionedMessages:
     async def put(self, queue: str, bodies: Bodies) -> None:
         """As ``MessageStore.put``; the id of a message is its task's."""
         await self._partitions.refresh(after=0.0 if self._partitions.may_move else REFRESH_SECONDS)
-        left = [(self._partitions.placed(_id_of(body)), (body, expires)) for body, expires in bodies]
-        while left:
-            placed: dict[Partition, list[tuple[bytes, float | None]]] = {}
-            for partition, message in left:
-                placed.setdefault(partition, []).append(message)
-            for partition, those in placed.items():
-                await _put(partition, queue, those)
-            if len(self._partitions.members) > 1 and self._partitions.may_move:
-                await self._partitions.refresh()
+        put: dict[int, Partition] = {}
+
+        async def rest() -> None:
+            await self._put_rest(queue, bodies, put)
+
+        await self._partitions.with_placement(rest)
+
+    async def _put_rest(self, queue: str, bodies: Bodies, put: dict[int, Partition]) -> None:
+        """Puts those that were not put where they are placed. Raises ShardElsewhere for one whose shard is away."""
+        while True:
+            placed: dict[Partition, list[int]] = {}
+            for place, (body, _) in enumerate(bodies):
+                id = _id_of(body)
+                partition = self._partitions.placed(id)
+                if partition.is_open and shard_of(id) not in partition.shards:
+                    raise ShardElsewhere(shard_of(id))
+                if put.get(place) is not partition:
+                    placed.setdefault(partition, []).append(place)
+            if not placed:
+                return
+            for partition, places in placed.items():
+                await _put(partition, queue, [bodies[place] for place in places])
+                put |= dict.fromkeys(places, partition)
             # What was put where its shard had just left is put again: the id of a message is submitted once.
-            left = [
-                (now_at, message)
-                for partition, message in left
-                if (now_at := self._partitions.placed(_id_of(message[0]))) is not partition
-            ]
+            if self._partitions.may_move:
+                await self._partitions.refresh()
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         """As ``MessageStore.read``; the messages of one task are in one store, and so in order."""
