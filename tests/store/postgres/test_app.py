@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from enum import IntEnum
 
 import pytest
 
@@ -28,6 +29,15 @@ async def test_orders_are_processed(app: App) -> None:
         handles = await asyncio.gather(*[client.submit(order, f"o{number}") for number in range(20)])
         results = await asyncio.gather(*[handle.result(timeout=60) for handle in handles])
     assert results == [[f"paid o{number}", f"paid o{number} too"] for number in range(20)]
+
+
+async def test_a_priority_is_a_member_of_an_enumeration(app: App) -> None:
+    class Urgency(IntEnum):
+        HIGH = 9
+
+    async with app.client() as client:
+        handle = await client.submit(order, "pen", priority=Urgency.HIGH, delay="1h")
+        assert (await client.task(handle.id).status()).state is TaskState.PENDING
 
 
 async def test_an_order_that_fails_is_undone(app: App) -> None:

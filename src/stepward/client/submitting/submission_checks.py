@@ -52,7 +52,7 @@ def priority(value: int) -> int:
     """0 (last) to 9 (first)."""
     if not isinstance(value, int) or isinstance(value, bool) or value not in PRIORITIES:
         raise Refused(f"priority: expected 0 (last) to 9 (first), found {shown(value)}; give a number")
-    return value
+    return int(value)  # PostgreSQL is sent numbers as Python writes them, and a member of an enumeration is not one.
 
 
 def labels(value: Mapping[str, str] | None) -> bytes:
