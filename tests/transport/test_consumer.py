@@ -8,7 +8,8 @@ from typing import Any
 
 from stepward.errors import TransportError
 from stepward.events import Event, Observers
-from stepward.transport.broker.consumer import PATIENCE, REST_SECONDS, Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
+from stepward.transport.broker.consuming.giving_back import PATIENCE, REST_SECONDS
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage

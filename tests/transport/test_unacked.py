@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.transport.broker.unacked import FORGOTTEN_SECONDS, Unacked
+from stepward.transport.broker.consuming.unacked import FORGOTTEN_SECONDS, Unacked
 from stepward.transport.contract import Delivery
 from tests.transport.messages import request
 

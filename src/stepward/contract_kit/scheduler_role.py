@@ -18,7 +18,7 @@ from stepward.model.agents import AgentHealth
 from stepward.model.messages.requests import Request, idempotency_key, reply_queue, request_queue
 from stepward.model.messages.signing import Signer
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage

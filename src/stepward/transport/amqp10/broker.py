@@ -18,7 +18,7 @@ from stepward.transport.amqp10.requests.ended_queues import AmqpEndedQueues
 from stepward.transport.amqp10.service_bus.name_owner import claim_session
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.broadcasts import BROADCASTS
-from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.wire.wire_events import BATCH, SINGLE

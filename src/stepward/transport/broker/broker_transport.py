@@ -10,7 +10,7 @@ from stepward.events import Observers
 from stepward.model.messages.signing import Signer
 from stepward.transport.broker.batching import Batcher, MessageBatch
 from stepward.transport.broker.broadcasts import Broadcasts
-from stepward.transport.broker.consumer import Consumer, Source
+from stepward.transport.broker.consuming.consumer import Consumer, Source
 from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.broker.rejections import Rejections

@@ -11,7 +11,7 @@ from nats.aio.msg import Msg
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.nats.address import NatsAddress

@@ -13,7 +13,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.contract import Lost
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, exchange_is_there, own_channel

@@ -13,8 +13,8 @@ from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.protocol.messages import RETURNED, Sent
 from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
-from stepward.transport.broker.consumer import Consumer
-from stepward.transport.broker.local_leases import LOOK_SECONDS, LocalLeases
+from stepward.transport.broker.consuming.consumer import Consumer
+from stepward.transport.broker.consuming.local_leases import LOOK_SECONDS, LocalLeases
 from stepward.transport.wire.wire_events import BATCH
 
 LOCKED_SECONDS = 0.5

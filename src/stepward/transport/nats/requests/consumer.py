@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from stepward.errors import TransportError
-from stepward.transport.broker.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.requests.request_stream import RETURNED, Stream, consumer_name
 

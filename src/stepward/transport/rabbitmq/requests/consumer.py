@@ -13,8 +13,8 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from aiormq.abc import AbstractChannel as Carrying
 
 from stepward.errors import TransportError
-from stepward.transport.broker.consumer import Consumer
-from stepward.transport.broker.local_leases import LOOK_SECONDS, LocalLeases
+from stepward.transport.broker.consuming.consumer import Consumer
+from stepward.transport.broker.consuming.local_leases import LOOK_SECONDS, LocalLeases
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.rabbitmq.requests.request_queues import RETURNED, RequestQueues

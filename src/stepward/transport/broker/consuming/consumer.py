@@ -1,10 +1,9 @@
-"""One queue of a broker as this process consumes it: waiting, giving out, returning, moving to the dead letters."""
+"""One queue of a broker as this process consumes it: messages are waited for, taken and settled."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -13,24 +12,16 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Request
 from stepward.runtime.cancelling import heed_cancellation
-from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury
+from stepward.transport.broker.consuming.giving_back import GivingBack, Put
+from stepward.transport.broker.consuming.revoked_requests import RevokedRequests
+from stepward.transport.broker.consuming.spoilt_messages import SpoiltMessages
+from stepward.transport.broker.consuming.unacked import Handle, Unacked
+from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.rejections import Rejections
-from stepward.transport.broker.unacked import BrokerMessage, Handle, Unacked
-from stepward.transport.contract import AgentMessage, Delivery
+from stepward.transport.contract import Delivery
 from stepward.transport.wire.encoding import Wire
 
-PATIENCE = 0.02
-"""Seconds for which a received message may wait for room here before it is returned to the broker.
-
-A short wait pays: a Scheduler learns of an attempt's end before the Agent's slot is free.
-"""
-REST_SECONDS = 1.0
-"""Seconds before another try to return a message."""
-SHOWN = 200
 Handle_contra = TypeVar("Handle_contra", contravariant=True)
-
-Put = Callable[[str, Sequence[AgentMessage], bool], Awaitable[None]]
-"""Appends messages to a queue; ``again`` marks those that may have been delivered before."""
 
 
 class Source(Protocol[Handle_contra]):
@@ -79,17 +70,27 @@ class Consumer(Generic[Handle]):
     ) -> None:
         self._queue = queue
         self._source = source(self)
-        self._put = put
-        self._bury = bury
         self._rejections = rejections
         self._wire = wire
         self._now = now
         self._observers = observers
         self._boxes: Unacked[Handle] = Unacked(is_revoked)
+        acknowledge = self._acknowledge
+        self._giving_back = GivingBack(
+            queue,
+            self._boxes,
+            put,
+            now=now,
+            rest=self._source.rest,
+            acknowledge=acknowledge,
+            spawn=self._spawn,
+            stir=self.stir,
+        )
+        self._revoked = RevokedRequests(queue, self._boxes, put, acknowledge=acknowledge, observers=observers)
+        self._spoilt = SpoiltMessages(queue, self._boxes, bury, acknowledge=acknowledge, observers=observers)
         self._waiters: set[asyncio.Future[None]] = set()
         self._stirs = 0
         """Incremented at each arrival, so that none is missed between a look and the wait."""
-        self._patience: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
         self._is_empty = False
@@ -120,7 +121,7 @@ class Consumer(Generic[Handle]):
             self._open(ident, handle, body, leased_until, again)
         self._let_go()
         self.stir()
-        self._be_patient()
+        self._giving_back.be_patient()
 
     async def settle(self, tokens: Sequence[int]) -> None:
         """Acknowledge these messages."""
@@ -156,9 +157,7 @@ class Consumer(Generic[Handle]):
     async def close(self) -> None:
         """End running work, and return the messages that were not taken."""
         self._closed = True
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        self._giving_back.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -177,80 +176,14 @@ class Consumer(Generic[Handle]):
             self._rejections.reject(self._queue, rejection)
         box = self._boxes.add(ident, handle, leased_until, messages, is_spoilt=bool(spoilt), is_returned=again)
         if spoilt:
-            self._spawn(partial(self._bury_spoilt, box, spoilt))
+            self._spawn(partial(self._spoilt.bury, box, spoilt))
         if again and len(messages) > 1:
             # A returned message may have crashed its last consumer: it is taken alone.
-            self._spawn(partial(self._give_back, apart=True))
-
-    def _be_patient(self, seconds: float = PATIENCE) -> None:
-        if self._patience is None and len(self._boxes) and not self._closed:
-            self._patience = asyncio.get_running_loop().call_later(seconds, self._lose_patience)
-
-    def _lose_patience(self) -> None:
-        self._patience = None
-        if len(self._boxes):
-            self._spawn(partial(self._give_back, apart=False))
-
-    async def _give_back(self, *, apart: bool) -> None:
-        back = self._boxes.take_back(self._now())
-        if not back:
-            return
-        try:
-            if not apart:
-                await self._source.rest()
-            for is_returned in (False, True):
-                messages = [message for box, _, message in back if box.is_returned is is_returned]
-                for together in [[message] for message in messages] if apart else [messages]:
-                    await self._put(self._queue, together, is_returned)
-        except TransportError:
-            self._boxes.keep((box, place) for box, place, _ in back)
-            self.stir()
-            self._be_patient(REST_SECONDS)
-            raise
-        for box, place, _ in back:
-            self._boxes.settle_place(box, place)
-        await self._acknowledge()
-
-    async def _bury_spoilt(self, box: BrokerMessage[Handle], spoilt: Sequence[BrokerDeadLetter]) -> None:
-        for dead_letter in spoilt:
-            start = dead_letter.body[:SHOWN].decode(errors="replace")
-            self._observers.emit("transport.dead_letter", queue=self._queue, error=dead_letter.reason, start=start)
-        try:
-            await self._bury(self._queue, spoilt)
-        except TransportError:
-            # It comes again, and is then moved to the dead letters like a new one.
-            self._boxes.forget(box)
-            raise
-        self._boxes.buried(box)
-        await self._acknowledge()
-
-    async def _answer_revoked(self) -> None:
-        found, self._boxes.revoked = self._boxes.revoked, []
-        answers = defaultdict[str, list[AgentMessage]](list)
-        for box, place in found:
-            request = box.unsettled.get(place)
-            if not isinstance(request, Request):
-                continue
-            if box.is_returned:
-                # Its former consumer may still work on it: it cannot be answered as never begun.
-                self._observers.emit(
-                    "transport.revoked_in_doubt", queue=self._queue, task=request.task_id, step=request.key
-                )
-            else:
-                answers[request.reply_to].append(request.never_began())
-        try:
-            for queue, replies in answers.items():
-                await self._put(queue, replies, False)
-        except TransportError:
-            self._boxes.keep(found)
-            raise
-        for box, place in found:
-            self._boxes.settle_place(box, place)
-        await self._acknowledge()
+            self._giving_back.return_apart()
 
     def _let_go(self) -> None:
         if self._boxes.revoked:
-            self._spawn(self._answer_revoked)
+            self._spawn(self._revoked.answer)
         if self._boxes.expired:
             self._observers.emit("transport.expired", queue=self._queue, requests=self._boxes.expired)
             self._boxes.expired = 0

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Generic
 
 from stepward.errors import TransportError
-from stepward.transport.broker.consumer import Consumer
-from stepward.transport.broker.unacked import Handle
+from stepward.transport.broker.consuming.consumer import Consumer
+from stepward.transport.broker.consuming.unacked import Handle
 
 LOOK_SECONDS = 5.0
 """Seconds after which a caller that waits asks again."""

@@ -1,0 +1,1 @@
+"""One queue of a broker as a process consumes it."""
