@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from cproton_ffi import ffi, lib
-from proton import Condition, Delivery, ProtonException, Receiver, Sender, Session
+from proton import Condition, Delivery, Receiver, Sender, Session
 
 from stepward.transport.amqp10.protocol.faults import AmqpFault, fault
-from stepward.transport.amqp10.protocol.messages import Arrived, Asked, Sent, arrived
+from stepward.transport.amqp10.protocol.messages import Arrived, Asked, Sent, decoded
 
 ENDED = "the link has ended"
-UNREADABLE = (ProtonException, ValueError, TypeError, OverflowError, RecursionError)
-"""What reading a message of a foreign program raises: text that is no UTF-8, a map whose keys are lists."""
 
 
 class Touches(Protocol):
@@ -245,11 +243,7 @@ class ReceivingLink(AmqpEndpoint):
         data = bytes(self._parts + (found or b"")) if self._parts else found or b""
         self._parts.clear()
         self._link.advance()
-        try:
-            message = arrived(data, is_counted=self._line.is_counted)
-        except UNREADABLE:
-            message = Arrived(data, "", None, 0, {}, {})
-        received = Received(self, delivery, message)
+        received = Received(self, delivery, decoded(data, is_counted=self._line.is_counted))
         self.unsettled[received] = None
         self._on_message(received)
         self._give_credit()

@@ -1,4 +1,4 @@
-"""AMQP 1.0 messages: what is sent, and what arrived."""
+"""AMQP 1.0 messages: encoded to be sent, and decoded as they arrive, also those that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from proton import Message, symbol
+from proton import Message, ProtonException, symbol
 
 LOCKED_UNTIL = symbol("x-opt-locked-until")
 """An annotation of Azure Service Bus: the end of the lock, in milliseconds since 1970."""
@@ -18,6 +18,8 @@ EXPIRES = "stepward-expires"
 """A property: the instant by the store's clock past which a message is not taken."""
 LONGEST_TTL_SECONDS = 4_000_000.0
 """The protocol counts milliseconds in 32 bits."""
+UNREADABLE = (ProtonException, ValueError, TypeError, OverflowError, RecursionError)
+"""What decoding a message of a foreign program raises: text that is no UTF-8, a map whose keys are lists."""
 
 
 class Sent(Struct, frozen=True, gc=False):
@@ -101,11 +103,18 @@ class Arrived(Struct, frozen=True, gc=False):
         return isinstance(found, float) and found <= now
 
 
-def arrived(data: bytes, *, is_counted: bool) -> Arrived:
-    """The message in these bytes of the wire; raises ``proton.MessageException`` for other bytes.
+def decoded(data: bytes, *, is_counted: bool) -> Arrived:
+    """The message in these bytes of the wire; one that cannot be decoded is its bytes alone, and ends no connection.
 
     ``is_counted`` if the broker counts deliveries; if not, a delivery after the first counts as the second.
     """
+    try:
+        return _arrived(data, is_counted=is_counted)
+    except UNREADABLE:
+        return Arrived(data, "", None, 0, {}, {})
+
+
+def _arrived(data: bytes, *, is_counted: bool) -> Arrived:
     message = Message()
     message.decode(data)
     body = message.body
