@@ -14,7 +14,8 @@ from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import NO_TURNS, Turns
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.engine import VerbEngine, VerbPart
-from stepward.store.verbs.tasks import histories, misrouted_replies, unowned_steps
+from stepward.store.verbs.replies import misrouted_replies
+from stepward.store.verbs.tasks import histories, unowned_steps
 
 WAKE_LIMIT = 1_000
 """Least number of due tasks that one claim may wake."""

@@ -1,1 +1,1 @@
-"""Verbs on the rows of tasks: inboxes, directives, replies and status events."""
+"""Verbs on the rows of tasks: inboxes, directives and status events."""

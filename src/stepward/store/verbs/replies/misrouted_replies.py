@@ -1,4 +1,4 @@
-"""Replies that reached a Scheduler which does not hold their task: forwarded, recorded, or reported as late."""
+"""Replies that reached a Scheduler which does not hold their task: forwarded to its owner, or recorded."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
 from stepward.store.rules.audit.audits import late_reply_audit
-from stepward.store.rules.steps import late_replies
+from stepward.store.rules.steps import misrouted_replies
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.replies.late_replies import late_alerts
 from stepward.store.verbs.tasks import inbox, live_values
 
 
@@ -25,7 +26,7 @@ async def settle(connection: VerbConnection, replies: Sequence[Reply], now: floa
     for reply in replies:
         task = tasks.get(reply.task)
         if task is not None and task.locked_by is not None:
-            handed.hand_on(late_replies.reply_post(reply))
+            handed.hand_on(misrouted_replies.reply_post(reply))
         elif reply.outcome is Outcome.DEFERRED:
             # It says nothing of an outcome: one that comes too late is no loss.
             await connection.change("misrouted_replies.defer", reply.task, reply.run, reply.key, reply.attempt, now)
@@ -39,27 +40,17 @@ async def settle(connection: VerbConnection, replies: Sequence[Reply], now: floa
 async def _settle_free(
     connection: VerbConnection, task: Task | None, reply: Reply, now: float, audits: list[Audit], alerts: list[Alert]
 ) -> None:
-    is_success = reply.outcome is Outcome.COMPLETED
-    is_unheard = is_success and await _is_so(connection, "misrouted_replies.undo_began", reply)
-    is_denied = is_success and await _is_so(connection, "misrouted_replies.denied", reply)
+    late = await late_alerts(connection, task, reply)
     if task is None or not await _record(connection, reply, now):
         audits.append(late_reply_audit(reply))
-    if task is not None and is_unheard:
-        alerts.append(late_replies.late_effect_alert(task, reply))
-    if task is not None and is_denied:
-        alerts.append(late_replies.denied_effect_alert(task, reply))
+    alerts += late
 
 
 async def _record(connection: VerbConnection, reply: Reply, now: float) -> bool:
     row = await connection.row("completions.step", reply.task, reply.run, reply.key)
-    finish = late_replies.finish_of(reply, rows.step(row) if row else None, now)
+    finish = misrouted_replies.finish_of(reply, rows.step(row) if row else None, now)
     if finish is None or not await connection.change_each("turn.finish", [astuple(finish)]):
         return False
     await live_values.write(connection, reply.task, reply.written, now)
     await connection.change("misrouted_replies.wake", reply.task, now)
     return True
-
-
-async def _is_so(connection: VerbConnection, question: str, reply: Reply) -> bool:
-    row = await connection.row(question, reply.task, reply.run, reply.key, reply.attempt)
-    return row is not None and bool(row[0])
