@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from aio_pika import ExchangeType
-from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractIncomingMessage, AbstractQueue, FieldValue
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue, FieldValue
 
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES
@@ -15,7 +14,6 @@ DAY = 86_400.0
 MILLISECONDS = 1000
 ANSWER_SECONDS = 5.0
 EXPIRES = "stepward-expires"
-MOST_COPIES = 10_000
 POSTED: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-max-length-bytes": 1024**3,
@@ -38,30 +36,17 @@ class Declarations:
     def __init__(self, link: RabbitConnection, names: BrokerNames, now: Callable[[], float]) -> None:
         self.link = link
         self.now = now
-        self._root = names.root
+        self.root = names.root
 
     def name(self, queue: str) -> str:
         """The queue's name at the broker."""
         kind, _, name = queue.split(".", 2)
-        return f"{self._root}.{'responses' if kind == 'replies' else kind}.{name}"
+        return f"{self.root}.{'responses' if kind == 'replies' else kind}.{name}"
 
     async def declare(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
         """Make a queue unless it exists."""
         arguments = RESPONSE_ARGUMENTS if queue.startswith(RESPONSES) else POSTED
         return await channel.declare_queue(self.name(queue), durable=True, arguments=arguments, timeout=ANSWER_SECONDS)
-
-    async def copies(self, channel: AbstractChannel) -> AbstractExchange:
-        """The exchange that copies events to observers."""
-        return await channel.declare_exchange(
-            f"{self._root}.watched", ExchangeType.DIRECT, durable=True, timeout=ANSWER_SECONDS
-        )
-
-    async def declare_copy(self, queue: str, channel: AbstractChannel) -> AbstractQueue:
-        """A queue of one's own that receives a copy of each event from now on, and is deleted with its consumer."""
-        arguments: dict[str, FieldValue] = {"x-max-length": MOST_COPIES}
-        own = await channel.declare_queue(exclusive=True, auto_delete=True, arguments=arguments, timeout=ANSWER_SECONDS)
-        await own.bind(await self.copies(channel), queue, timeout=ANSWER_SECONDS)
-        return own
 
     def is_expired(self, message: AbstractIncomingMessage) -> bool:
         """Whether the message has expired; expiries written by foreign programs are ignored."""

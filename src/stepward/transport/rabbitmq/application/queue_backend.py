@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Collection, Mapping
 
 from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractExchange
 from aio_pika.exceptions import ChannelNotFoundEntity, DeliveryError, PublishError
 
 from stepward.clock import Environment
@@ -17,9 +16,10 @@ from stepward.events import Observers
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.broker_backend import RESPONSES, Posted
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, EXPIRES, Declarations
+from stepward.transport.rabbitmq.application.event_copies import EventCopies
 from stepward.transport.rabbitmq.application.response_queue import RabbitReading
 from stepward.transport.rabbitmq.application.work_queue import RabbitTaking
-from stepward.transport.rabbitmq.channels import open_channel, own_channel
+from stepward.transport.rabbitmq.channels import own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.wire.wire_events import BATCH, SINGLE
 
@@ -32,10 +32,7 @@ PAUSE = 0.1
 
 
 class RabbitQueues:
-    """Implements ``QueueBackend``; ``now`` is the store's clock.
-
-    Events also go to an exchange for observers, because a queue gives each message to one consumer.
-    """
+    """Implements ``QueueBackend``; ``now`` is the store's clock."""
 
     name = "RabbitMQ"
     limit = LIMIT
@@ -60,7 +57,7 @@ class RabbitQueues:
         self._declarations = Declarations(self._link, names, now)
         self._line: RabbitChannels | None = None
         self._declared: set[str] = set()
-        self._copies: AbstractExchange | None = None
+        self._copies = EventCopies(self._declarations)
 
     async def open(self) -> None:
         await self._link.open()
@@ -74,8 +71,7 @@ class RabbitQueues:
         if queue.startswith(RESPONSES):
             # The event itself is safe: observers may miss it.
             with contextlib.suppress(TransportError), self._link.reaching(f"queue {queue}"):
-                copies = await self._copies_over(line)
-                await copies.publish(Message(posted.body), queue, mandatory=False)
+                await self._copies.publish(queue, posted.body, line)
 
     async def nonempty(self, prefix: str, known: Collection[str]) -> Mapping[str, bool | None]:
         """A server does not list queues; it knows the readers of named ones."""
@@ -103,14 +99,7 @@ class RabbitQueues:
         await self._link.close()
 
     async def _opened(self, _: RabbitChannels) -> None:
-        self._copies = None
-
-    async def _copies_over(self, line: RabbitChannels) -> AbstractExchange:
-        """The exchange for copies, made with the first event: a login that sends no events needs no right to it."""
-        if self._copies is None:
-            channel = await open_channel(line.connection)
-            self._copies = await self._declarations.copies(channel)
-        return self._copies
+        self._copies.reconnected()
 
     async def _ensure(self, queue: str, line: RabbitChannels) -> None:
         if line is not self._line:

@@ -10,6 +10,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from stepward.errors import TransportError
 from stepward.transport.queues.pushed_responses import MOST_HELD, PushedResponses
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, Declarations, is_served
+from stepward.transport.rabbitmq.application.event_copies import declare_copy
 from stepward.transport.rabbitmq.channels import close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels
 
@@ -43,8 +44,10 @@ class RabbitReading(PushedResponses[AbstractIncomingMessage]):
             channel = await open_channel(line.connection)
             self._line, self._channel = line, channel
             await channel.set_qos(prefetch_count=MOST_HELD, timeout=ANSWER_SECONDS)
-            declare = self._declarations.declare_copy if self._watches else self._declarations.declare
-            consumed = await declare(self._queue, channel)
+            if self._watches:
+                consumed = await declare_copy(self._declarations, self._queue, channel)
+            else:
+                consumed = await self._declarations.declare(self._queue, channel)
             self._tag = await consumed.consume(self._received, timeout=ANSWER_SECONDS)
 
     async def _leave(self) -> None:
