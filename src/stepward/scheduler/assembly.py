@@ -18,6 +18,7 @@ from stepward.scheduler.dispatch.publisher import Publisher
 from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import Replies, ReplyReceiver
+from stepward.scheduler.reply_settlement import ReplySettlement
 from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox
@@ -65,8 +66,8 @@ def assemble(
 
     replies, progress = Replies(wakeup.stir), ProgressUpdates(store, observers)
     ahead = WorkAhead(replies, tasks, incoming, TurnBudget(clock), now)
-    receiver = ReplyReceiver(context, wakeup.stir, replies, ahead.answer, progress.add)
-
+    settlement = ReplySettlement(context, replies.kept)
+    receiver = ReplyReceiver(context, wakeup.stir, replies, settlement, ahead.answer, progress.add)
     local = LocalSteps(context, replies.add, replies.is_kept, _threads() if threads else None)
     fates = RequestFates(tasks, now)
     publisher = Publisher(transport, environment, observers, over=fates.left, fate=fates.of, changed=room.set_unreached)
@@ -78,7 +79,7 @@ def assemble(
     submissions.serve(intake, wakeup.stir)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     turn = Turn(
-        *(store, intake, replies, receiver, ahead, tasks, incoming, closing, starts, Commits(context), conclusions),
+        *(store, intake, replies, settlement, ahead, tasks, incoming, closing, starts, Commits(context), conclusions),
         *(dispatcher, windows, budget, TurnMeter(observers, clock)),
     )
     turns = TurnLoop(context, wakeup, turn)

@@ -1,4 +1,4 @@
-"""Replies on their way to the turn: taken from the queue, checked, and settled after the commit of their turn.
+"""Replies on their way to the turn: taken from the queue and checked.
 
 A reply that cannot be read proves that its Agent did something, and not what: it is a failed attempt in doubt.
 """
@@ -20,26 +20,16 @@ from stepward.model.live_values import read_written
 from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
 from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.context import SchedulerContext
+from stepward.scheduler.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.turn_budget import LARGE_BYTES, PIECE, TURN_BYTES, TurnBudget
-from stepward.transport.contract import Delivery
 
 TAKE = 1000
 """Replies taken from the queue at once."""
-MOST_UNSETTLED = 10_000
-"""While turns do not keep up, or no commit comes through, as the store is away, the rest waits in the queue."""
 
-ReplyId = tuple[str, int, str, int, str]
 Operations = Mapping[str, Action[Any, Any]]
 """What this program knows of operations, by name; of others only that their results are JSON."""
 ERROR_BYTES = 64 * 1024
 """Bytes of an error beside its data, which the payload limit bounds."""
-
-
-class ReceivedReplies(NamedTuple):
-    """What a turn has received: the deliveries, to be settled after its commit, and the replies in them."""
-
-    deliveries: list[Delivery]
-    replies: list[ReplyId]
 
 
 class QueuedReply(NamedTuple):
@@ -120,13 +110,14 @@ class Replies:
 
 
 class ReplyReceiver:
-    """Brings replies and progress from the queue, and settles their deliveries after the commit of their turn."""
+    """Brings replies and progress from the queue."""
 
     def __init__(
         self,
         context: SchedulerContext,
         stir: Callable[[], None],
         replies: Replies,
+        settlement: ReplySettlement,
         ahead: Callable[[], None],
         progress: Callable[[Progress], None],
     ) -> None:
@@ -134,41 +125,18 @@ class ReplyReceiver:
         self._queue = context.reply_to
         self._settings = context.settings
         self._operations = context.registry.operations
-        self._environment = context.environment
         self._observers = context.observers
         self._stir = stir
         self._replies = replies
+        self._settlement = settlement
         self._ahead = ahead
         self._progress = progress
-        self.deliveries: list[Delivery] = []
-        """The deliveries taken since the last turn."""
-        self._received: list[ReplyId] = []
-        self._unsettled: set[ReplyId] = set()
-        self._has_room = asyncio.Event()
-        self._has_room.set()
-
-    def received(self) -> ReceivedReplies:
-        """The deliveries that were taken, to be settled after the commit of all their replies."""
-        received, self.deliveries, self._received = ReceivedReplies(self.deliveries, self._received), [], []
-        self._has_room.set()
-        return received
-
-    async def settle(self, received: ReceivedReplies) -> None:
-        """Settle what a turn received, once it is committed; what is to be processed once more waits for that."""
-        if self._replies.kept:
-            received = self._committed(received)
-        self._unsettled.difference_update(received.replies)
-        self._environment.failpoint("replies.settle.before")
-        try:
-            await self._transport.settle(self._queue, received.deliveries)
-        except TransportError as error:
-            # They come again, and change nothing.
-            self._observers.emit("scheduler.settle_failed", error=str(error))
 
     async def pump(self) -> None:
         """Bring replies from the queue until cancelled; the turn drains them."""
+        settlement = self._settlement
         while True:
-            await self._has_room.wait()
+            await settlement.has_room.wait()
             try:
                 deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
             except TransportError as error:
@@ -179,15 +147,15 @@ class ReplyReceiver:
             for place, delivery in enumerate(deliveries, 1):
                 if isinstance(delivery.message, Reply):
                     if self._accept(delivery.message):
-                        self.deliveries += deliveries[handed:place]
+                        settlement.deliveries += deliveries[handed:place]
                         handed = place
                         self._stir()
                         await asyncio.sleep(0)
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
-            self.deliveries += deliveries[handed:]
-            if len(self.deliveries) >= MOST_UNSETTLED:
-                self._has_room.clear()
+            settlement.deliveries += deliveries[handed:]
+            if len(settlement.deliveries) >= MOST_UNSETTLED:
+                settlement.has_room.clear()
             self._ahead()
             self._stir()
 
@@ -196,34 +164,17 @@ class ReplyReceiver:
 
         Whether it is so large that reading it took long.
         """
-        ident = (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
-        if ident in self._unsettled:
+        settlement, ident = self._settlement, (reply.task, reply.run, reply.key, reply.attempt, reply.outcome)
+        if ident in settlement.unsettled:
             return False
-        self._unsettled.add(ident)
-        self._received.append(ident)
+        settlement.unsettled.add(ident)
+        settlement.awaited.append(ident)
         reply = checked(reply, self._settings.payload_bytes, self._operations)
         self._replies.waiting.append(QueuedReply(reply))
         self._replies.from_queue += 1
         is_large = reply.output is not None and len(reply.output) >= LARGE_BYTES
         self._replies.large += is_large
         return is_large
-
-    def _committed(self, received: ReceivedReplies) -> ReceivedReplies:
-        """What a turn received without the replies that it put back; these are received again with the next turn."""
-        again = self._replies.kept.intersection(ident[:4] for ident in received.replies)
-        if not again:
-            return received
-        committed = ReceivedReplies([], [ident for ident in received.replies if ident[:4] not in again])
-        self._received += [ident for ident in received.replies if ident[:4] in again]
-        for each in received.deliveries:
-            is_again = isinstance(each.message, Reply) and attempt_of(each.message) in again
-            (self.deliveries if is_again else committed.deliveries).append(each)
-        return committed
-
-
-def attempt_of(reply: Reply) -> tuple[str, int, str, int]:
-    """The attempt that it answers."""
-    return reply.task, reply.run, reply.key, reply.attempt
 
 
 class Complaint(Struct, omit_defaults=True):

@@ -12,7 +12,8 @@ from stepward.scheduler.commits import Commits, Conclusions
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
 from stepward.scheduler.intake import Intake
-from stepward.scheduler.replies import Replies, ReplyReceiver
+from stepward.scheduler.replies import Replies
+from stepward.scheduler.reply_settlement import ReplySettlement
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
@@ -59,7 +60,7 @@ class Turn:
         store: SchedulerStore,
         intake: Intake,
         replies: Replies,
-        receiver: ReplyReceiver,
+        settlement: ReplySettlement,
         ahead: WorkAhead,
         active_tasks: ActiveTasks,
         incoming: Incoming,
@@ -76,7 +77,7 @@ class Turn:
         self._windows = windows
         self._intake = intake
         self._replies = replies
-        self._receiver = receiver
+        self._settlement = settlement
         self._ahead = ahead
         self._active_tasks = active_tasks
         self._timers = active_tasks.timers
@@ -149,8 +150,8 @@ class Turn:
         if self._observers.measuring:
             self._meter.commit_begins()
         # A queue keeps what it delivered until all of it is durable: what waits for a later turn came with the rest.
-        is_through = self._receiver.deliveries and not self._replies.from_queue
-        received = self._receiver.received() if is_through else None
+        is_through = self._settlement.deliveries and not self._replies.from_queue
+        received = self._settlement.received() if is_through else None
         with self._starts.committing() as started:
             self._ahead.in_hand = {active.task.uid for active in touched}
             try:
@@ -168,7 +169,7 @@ class Turn:
             await self._store.settle_misrouted(strays)
             self._active_tasks.strays = []
         if received is not None:
-            await self._receiver.settle(received)
+            await self._settlement.settle(received)
         await self._intake.reload()
 
 

@@ -15,7 +15,8 @@ from stepward.events import Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.replies import MOST_UNSETTLED, TAKE, QueuedReply, Replies, ReplyReceiver, attempt_of
+from stepward.scheduler.replies import TAKE, QueuedReply, Replies, ReplyReceiver
+from stepward.scheduler.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.turn import Wakeup
 from stepward.scheduler.turn_budget import MOST, TurnBudget
 from stepward.settings import Settings
@@ -53,7 +54,8 @@ class Desk:
         wakeup = Wakeup()
         self.replies = Replies(wakeup.stir)
         self.budget = TurnBudget(VirtualClock())
-        self.receiver = ReplyReceiver(context, wakeup.stir, self.replies, lambda: None, lambda _: None)
+        self.settlement = ReplySettlement(context, self.replies.kept)
+        self.receiver = ReplyReceiver(context, wakeup.stir, self.replies, self.settlement, lambda: None, lambda _: None)
 
     async def __aenter__(self) -> Desk:
         self._pump = asyncio.create_task(self.receiver.pump())
@@ -73,7 +75,7 @@ async def test_a_reply_repeated_before_its_commit_is_processed_once(tmp_path: Pa
         await desk.transport.publish(QUEUE, [replied(1)])
         await asyncio.sleep(20 * LEASE)
         assert desk.uids() == ["uid-1"]
-        await desk.receiver.settle(desk.receiver.received())
+        await desk.settlement.settle(desk.settlement.received())
         await asyncio.sleep(20 * LEASE)
         assert desk.uids() == []
 
@@ -84,7 +86,7 @@ async def test_a_reply_repeated_after_its_commit_is_processed_again(tmp_path: Pa
             await desk.transport.publish(QUEUE, [replied(1)])
             await asyncio.sleep(1)
             assert desk.uids() == ["uid-1"]
-            await desk.receiver.settle(desk.receiver.received())
+            await desk.settlement.settle(desk.settlement.received())
 
 
 async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp_path: Path) -> None:
@@ -92,10 +94,10 @@ async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp
         await desk.transport.publish(QUEUE, [replied(number) for number in range(MOST_UNSETTLED + TAKE)])
         await asyncio.sleep(1)
         assert len(desk.replies.waiting) == MOST_UNSETTLED
-        received = desk.receiver.received()
+        received = desk.settlement.received()
         await asyncio.sleep(1)
         assert len(desk.replies.waiting) == MOST_UNSETTLED + TAKE
-        await desk.receiver.settle(received)
+        await desk.settlement.settle(received)
 
 
 @pytest.mark.parametrize("other", [{"attempt": 2}, {"run": 2}, {"key": "svc.do/2"}, {"outcome": Outcome.GAVE_UP}])
