@@ -137,8 +137,8 @@ class Scheduler:
             await self._local.stop()
             self._lost.stop()
             await self._dispatcher.stop()
-            self._active_tasks.forget_all()
             self._local_submissions.end()
+            await self._active_tasks.forget_all()
 
     def stop_taking(self) -> None:
         """Claim nothing and start nothing more: what is under way may end, the next owner goes on from there."""

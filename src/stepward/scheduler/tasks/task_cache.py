@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -91,11 +92,19 @@ class ActiveTasks:
         if active.execution is not None:
             active.execution.discard()
 
-    def forget_all(self) -> None:
-        """Drop every task: this instance is over."""
-        for active in list(self.tasks.values()):
+    async def forget_all(self) -> None:
+        """Drop every task: this instance is over. The event loop runs between parts of them, until cancelled."""
+        try:
+            while self.tasks:
+                self._forget_some(MOST)
+                await asyncio.sleep(0)
+        finally:
+            self._forget_some(len(self.tasks))
+            self.touched.clear()
+
+    def _forget_some(self, most: int) -> None:
+        for active in list(islice(self.tasks.values(), most)):
             self.forget(active)
-        self.touched.clear()
 
 
 class IdleTasks:
