@@ -24,11 +24,12 @@ WRITTEN = re.compile(
     r"|insert into \S+ \([^)]*\b(?:details|body|reason)\b"
 )
 AS_STORED = re.compile(
-    r"keys\.|retention\.|erasure\.|pruning\.|messages\.put|turn\.trim|alerts_and_audit\.insert_audit|alerts_and_audit\.resolve|host\.end_warning"
+    r"keys\.|retention\.|erasure\.|pruning\.|messages\.(?:put|answer)|turn\.(?:put_request|trim)|alerts_and_audit\.insert_audit|alerts_and_audit\.resolve|host\.end_warning"
     r"|webhooks\.fare"
 )
-"""What archives take as it is stored, messages that are sealed before they are put, acts that are sealed before they
-are hashed, comparisons with the details of alerts that are never sealed, and answers of the receivers of webhooks."""
+"""What archives take as it is stored, messages and requests that are sealed before they are put, acts that are sealed
+before they are hashed, comparisons with the details of alerts that are never sealed, and answers of the receivers of
+webhooks."""
 
 
 def named(engine: str) -> set[str]:
