@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from stepward import StoreUnavailable
+from stepward import Singleton, StoreUnavailable
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, TransportError
 from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
-from stepward.store.partitions.placement import initial_shards, shard_of
+from stepward.store.partitions.placement import initial_shards, shard_of, shard_of_key
 from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
 from tests.until import until
 
@@ -252,3 +252,20 @@ async def test_a_step_that_moves_while_it_is_completed_is_completed_where_it_arr
         refused = await store.client.complete(completion)
         assert refused is None or refused.reason is not RefusalReason.GONE
         bank.opens.set()
+
+
+async def test_a_task_that_was_noted_in_the_store_that_it_has_left_is_found(stores: list[str]) -> None:
+    """It was read there before it moved, and the answer came late."""
+    bank, key = Bank(), next(key for n in count() if shard_of_key(key := f"key-{n}") in MOVING)
+    async with application(stores[:2], bank).client() as client:
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        handle = await client.submit("fulfil", key, per_key=Singleton(key))
+        whole = session_of(client).store
+        assert isinstance(whole, PartitionedStore)
+        read = await whole.partitions.members[0].store.client.task(handle.id)
+        assert read is not None
+        await move(stores)
+        await whole.partitions.refresh()
+        whole.partitions.note([read], whole.partitions.members[0])
+        assert (await handle.status()).id == handle.id

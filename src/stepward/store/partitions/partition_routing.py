@@ -242,7 +242,7 @@ class Partitions:
                 failure = failure or error
         raise failure or StoreUnavailable("store: expected a partition, found none")
 
-    async def first(self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]) -> T | None:
+    async def first(self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]) -> T | None:
         """The first answer that is one, asking one partition after the other; None where no store has one.
 
         Raises StoreUnavailable if none has one and a store could not be asked: it may be there.
@@ -250,13 +250,13 @@ class Partitions:
         found = await self.looked_for(verb, is_found, members)
         return None if found is None else found[1]
 
-    async def holder(self, verb: StoreVerb[object | None], members: Iterable[Partition]) -> Partition | None:
+    async def holder(self, verb: StoreVerb[object | None], members: Sequence[Partition]) -> Partition | None:
         """The first partition whose answer is not None; as ``first``."""
         found = await self.looked_for(verb, lambda answer: answer is not None, members)
         return None if found is None else found[0]
 
     async def looked_for(
-        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]
+        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]
     ) -> tuple[Partition, T] | None:
         """The same with the partition. What is found nowhere is looked for again if shards have moved meanwhile.
 
@@ -268,7 +268,8 @@ class Partitions:
             found = await self._looked_for(verb, is_found, members)
             if found is not None:
                 return found
-            if not await self.may_have_moved(version):
+            # A task may have been noted where it was before it moved: then every store is asked.
+            if not await self.may_have_moved(version) and len(members) == len(self.members):
                 self.check_listed()
                 return None
             if self._now() - begun > ARRIVAL_SECONDS:
@@ -283,7 +284,7 @@ class Partitions:
         return self._is_moving or version != self.version
 
     async def _looked_for(
-        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Iterable[Partition]
+        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]
     ) -> tuple[Partition, T] | None:
         failure: StoreUnavailable | None = None
         for member in members:
