@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from stepward import Singleton, StoreUnavailable
+from stepward import Client, Singleton, StoreUnavailable
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, TransportError
-from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, TaskSearch
+from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, StoredMessage, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import initial_shards, shard_of, shard_of_key
 from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
@@ -269,3 +269,23 @@ async def test_a_task_that_was_noted_in_the_store_that_it_has_left_is_found(stor
         await whole.partitions.refresh()
         whole.partitions.note([read], whole.partitions.members[0])
         assert (await handle.status()).id == handle.id
+
+
+async def test_a_dead_letter_moves_and_is_put_back_where_its_id_is_placed(stores: list[str]) -> None:
+    bank, moving = Bank(), next(ids("order", MOVING))
+    async with application(stores[:2], bank).client() as client:
+        await session_of(client).post("orders", None, moving)
+        queue, (message, *_) = "submissions.moving.orders", await _queued(client, "submissions.moving.orders")
+        await session_of(client).store.messages.bury(queue, [(message.token, "looked at")])
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        await move(stores)
+        (letter,) = await client.dead_letters()
+        assert letter.reason == "looked at"
+        await client.put_back(letter.number)
+        await ended(client, moving)
+        assert await client.dead_letters() == []
+
+
+async def _queued(client: Client, queue: str) -> list[StoredMessage]:
+    return await session_of(client).store.messages.read(queue, 0, 10)

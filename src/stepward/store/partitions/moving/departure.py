@@ -114,6 +114,7 @@ async def _of_tasks(transaction: Transaction, tasks: Sequence[str]) -> list[Piec
 async def _of_keys(transaction: Transaction, share: Share) -> list[Piece]:
     pieces = [
         await _piece(transaction, "stepward_message", "token", share.messages),
+        await _piece(transaction, "stepward_dead_letter", "number", share.letters),
         await _piece(transaction, "stepward_schedule", "name", share.schedules),
     ]
     named = await _piece(transaction, "stepward_submission_key", "key", sorted({key for _, _, key in share.keys}))
@@ -134,6 +135,7 @@ async def _delete_all(transaction: Transaction, share: Share, now: float) -> Non
         await rows.delete_rows(transaction, table, owner, share.tasks)
     await rows.delete_rows(transaction, rows.WITH_MESSAGE, "token", share.messages)
     await rows.delete_rows(transaction, "stepward_message", "token", share.messages)
+    await rows.delete_rows(transaction, "stepward_dead_letter", "number", share.letters)
     await rows.delete_rows(transaction, "stepward_schedule", "name", share.schedules)
     await rows.delete_rows(transaction, "stepward_submission_key", "key", sorted({key for _, _, key in share.keys}))
     if passes_permits:

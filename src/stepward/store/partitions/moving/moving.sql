@@ -26,6 +26,10 @@ select rowid, uid, id from stepward_task where rowid > ?1 order by rowid limit ?
 -- Returns messages after a token.
 select token, queue, body from stepward_message where token > ?1 order by token limit ?2
 
+-- name: letters_after
+-- Returns dead letters after a number.
+select number, queue, body from stepward_dead_letter where number > ?1 order by number limit ?2
+
 -- name: keyed
 -- Returns the ids of the tasks that hold a key, or are replaced by the one that does, with the key.
 select t.id, k.key from stepward_submission_key as k cross join stepward_task as t on t.uid in (k.task, k.predecessor)

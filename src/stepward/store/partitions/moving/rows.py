@@ -22,7 +22,10 @@ OF_TASK = {
     "stepward_alert": "task",
 }
 """Tables whose rows move with their task, each with the column that has the task's uid."""
-OF_KEY = {"stepward_schedule": "name", "stepward_submission_key": "key", "stepward_message": "token"}
+OF_KEY = {
+    **{"stepward_schedule": "name", "stepward_submission_key": "key"},
+    **{"stepward_message": "token", "stepward_dead_letter": "number"},
+}
 """Tables whose rows are placed by themselves."""
 WITH_ALERT = "stepward_alert_receipt"
 WITH_MESSAGE = "stepward_webhook_refusal"
@@ -34,11 +37,14 @@ STAYS = frozenset(
         *("stepward_agent", "stepward_agent_slot", "stepward_flow_limit", "stepward_rate_bucket"),
         *("stepward_alert_silence", "stepward_alert_sink", "stepward_webhook", "stepward_workflow"),
         *("stepward_instance", "stepward_leadership", "stepward_credential", "stepward_meta", "stepward_state_sample"),
-        *("stepward_audit", "stepward_batch", "stepward_dead_letter"),
+        *("stepward_audit", "stepward_batch"),
     }
 )
-"""Tables of each store by itself: the chain of acts cannot be parted, dead letters have no task yet."""
-GENERATED = {"stepward_inbox": "number", "stepward_alert": "number", "stepward_message": "token"}
+"""Tables of each store by itself: the chain of acts cannot be parted."""
+GENERATED = {
+    **{"stepward_inbox": "number", "stepward_alert": "number"},
+    **{"stepward_message": "token", "stepward_dead_letter": "number"},
+}
 """Numbers that each store gives itself."""
 PART_BYTES = 1_000_000
 """Bytes of rows after which a part of what moves ends."""

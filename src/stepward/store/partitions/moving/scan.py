@@ -6,8 +6,8 @@ Most rows are looked at before the store is locked; within the lock only those f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from stepward.errors import InvalidPayload
 from stepward.model.messages.cloudevents import decode_event
@@ -36,6 +36,8 @@ class Share(NamedTuple):
     """Uids."""
     messages: list[int]
     """Tokens."""
+    letters: list[int]
+    """Numbers of dead letters."""
     schedules: list[str]
     keys: list[tuple[str, str, str]]
 
@@ -46,11 +48,13 @@ class Scan:
     def __init__(self) -> None:
         self._tasks: dict[int, Roots[str]] = {}
         self._messages: dict[int, Roots[int]] = {}
+        self._letters: dict[int, Roots[int]] = {}
         self._forget()
 
     def _forget(self) -> None:
         self._tasks, self._last = defaultdict(lambda: defaultdict(list)), (0, "")
         self._messages, self._token = defaultdict(lambda: defaultdict(list)), 0
+        self._letters, self._number = defaultdict(lambda: defaultdict(list)), 0
 
     async def look_ahead(self, store: Store) -> None:
         """Looks at most of what there is, in short transactions."""
@@ -70,9 +74,10 @@ class Scan:
         mine = {root for root, home in keyed.items() if home == shard}
         tasks = _those(self._tasks, shard, mine, keyed)
         messages = _those(self._messages, shard, mine, keyed)
+        letters = _those(self._letters, shard, mine, keyed)
         names = [name for (name,) in await transaction.execute(Q["schedules"]) if shard_of(name) == shard]
         keys = [(w, r, k) for w, r, k in await transaction.execute(Q["keys"]) if _shard_of_row(k) == shard]
-        return Share(tasks, messages, names, keys)
+        return Share(tasks, messages, letters, names, keys)
 
     async def _look(self, transaction: Transaction) -> bool:
         """Looks at the next rows; whether there may be more."""
@@ -85,12 +90,19 @@ class Scan:
             self._tasks[shard_of(id)][id.partition("/")[0]].append(uid)
             self._last = (rowid, uid)
         messages = await transaction.execute(Q["messages_after"], (self._token, ROWS_SCANNED))
-        for token, queue, body in messages:
-            self._token = token
-            id = "" if queue.startswith(OF_ACTORS) else _task_of(queue, body)
-            if id:
-                self._messages[shard_of(id)][id.partition("/")[0]].append(token)
-        return ROWS_SCANNED in (len(tasks), len(messages))
+        self._token = _placed(messages, self._messages) or self._token
+        letters = await transaction.execute(Q["letters_after"], (self._number, ROWS_SCANNED))
+        self._number = _placed(letters, self._letters) or self._number
+        return ROWS_SCANNED in (len(tasks), len(messages), len(letters))
+
+
+def _placed(rows: Sequence[tuple[Any, ...]], found: dict[int, Roots[int]]) -> int | None:
+    """Notes messages, or dead letters, by the ids of their tasks; the number of the last."""
+    for number, queue, body in rows:
+        id = "" if queue.startswith(OF_ACTORS) else _task_of(queue, body)
+        if id:
+            found[shard_of(id)][id.partition("/")[0]].append(number)
+    return rows[-1][0] if rows else None
 
 
 def _those(found: dict[int, Roots[Placed]], shard: int, mine: set[str], keyed: Collection[str]) -> list[Placed]:
