@@ -326,3 +326,62 @@ def test_a_name_in_use_is_not_taken_from_its_process(file: Path, folder: Path, m
     for _, *ends in (first, second):
         for end in ends:
             os.close(end)
+
+
+def test_a_folder_that_has_not_changed_for_long_is_not_listed_again(
+    file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe that is made or removed is seen at the next look."""
+    pipes, names = WakeFolder(str(file)), pipes_beside(file, written_ns=10**9)
+    listed: list[int] = []
+    lists = os.listdir
+
+    def counted(folder: int) -> list[str]:
+        listed.append(folder)
+        return lists(folder)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    for _ in range(3):
+        assert set(pipes.names()) == names
+    assert len(listed) == 1
+    after_a_tick(folder)
+    (folder / "more").touch()
+    assert set(pipes.names()) == {*names, "more"}
+    after_a_tick(folder)
+    (folder / "more").unlink()
+    assert set(pipes.names()) == names
+    folder.chmod(0o777)
+    assert pipes.names() == []
+
+
+def test_a_folder_that_may_change_at_the_same_time_again_is_listed(
+    file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pipes that are made within a tick of the file system's clock leave one time of the folder."""
+    pipes = WakeFolder(str(file))
+    names = pipes_beside(file, written_ns=0)
+    found = folder.lstat()
+    monkeypatch.setattr(Path, "lstat", lambda _: found)
+    assert set(pipes.names()) == names
+    (folder / "more").touch()
+    assert set(pipes.names()) == {*names, "more"}
+
+
+def pipes_beside(file: Path, written_ns: int) -> set[str]:
+    """The names in a new folder beside the file, whose log was written so many nanoseconds after the last change."""
+    file.touch()
+    folder, log = Path(f"{file}-wake"), Path(f"{file}-wal")
+    folder.mkdir(mode=0o700)
+    os.mkfifo(folder / "1-1")
+    log.touch()
+    at = folder.stat().st_ctime_ns + written_ns
+    os.utime(log, ns=(at, at))
+    return {"1-1"}
+
+
+def after_a_tick(folder: Path) -> None:
+    """Return once the file system's clock shows a later time than that of the folder's last change."""
+    probe = folder.with_name("probe")
+    probe.touch()
+    while probe.stat().st_mtime_ns <= folder.stat().st_ctime_ns:
+        probe.touch()

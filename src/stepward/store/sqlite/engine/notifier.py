@@ -92,7 +92,7 @@ class Notifier:
     def _notified_any(self, folder: WakeFolder) -> bool:
         """Notify the others; whether there are any."""
         names = folder.names()
-        for name in [name for name in self._others if name not in names]:
+        for name in self._others.keys() - names:
             os.close(self._others.pop(name))
         return sum(self._notify(folder, name) for name in names if name != self._name) > 0
 

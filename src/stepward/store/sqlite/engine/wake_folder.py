@@ -18,6 +18,8 @@ TRIES = 10
 SAFELY = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 MOST_PIPES = 256
 """Most pipes beside one file: each process that commits holds a file descriptor for each."""
+SETTLED_NS = 100_000_000
+"""Nanoseconds within which two changes of a folder may bear the same time, as clocks of file systems tick."""
 _NUMBERS = count(1)
 
 
@@ -35,6 +37,10 @@ class WakeFolder:
         # Processes that open the file through a link meet those that do not.
         self._store = Path(os.path.realpath(store))
         self._path = Path(f"{self._store}-wake")
+        self._log = Path(f"{self._store}-wal")
+        self._names: list[str] = []
+        self._listed: tuple[int, int, int] | None = None
+        """The folder as it was listed, and when it was changed last; None where it may have other names by now."""
 
     def make_pipe(self) -> tuple[str, int, int]:
         """A new pipe that this process reads: its name, the end to read, and one to write that keeps it open.
@@ -52,15 +58,19 @@ class WakeFolder:
         raise FileNotFoundError(self._path)
 
     def names(self) -> list[str]:
-        """The pipes that are there."""
+        """The pipes that are there; the folder is listed where it may have changed since."""
         try:
-            folder = self._open()
+            found = self._path.lstat()
+            state = found.st_dev, found.st_ino, found.st_ctime_ns  # changes of its owner and its rights count too
+            if state != self._listed:
+                is_settled = self._is_settled(found.st_ctime_ns)
+                with self._opened() as folder:
+                    self._names = os.listdir(folder)  # noqa: PTH208  pathlib lists no descriptor
+                self._listed = state if is_settled else None
         except OSError:
+            self._listed = None
             return []
-        try:
-            return os.listdir(folder)  # noqa: PTH208  pathlib lists no descriptor
-        finally:
-            os.close(folder)
+        return self._names
 
     def open_pipe(self, name: str) -> int | None:
         """An end to write, which never blocks; None where no process reads."""
@@ -87,6 +97,13 @@ class WakeFolder:
             with self._opened() as folder:
                 os.unlink(name, dir_fd=folder)
             self._path.rmdir()
+
+    def _is_settled(self, changed: int) -> bool:
+        """Whether any later change of the folder has a later time: the last write of the log proves how late it is."""
+        try:
+            return self._log.stat().st_mtime_ns - changed > SETTLED_NS
+        except OSError:  # no log yet
+            return False
 
     def _make(self) -> None:
         with suppress(FileExistsError):
