@@ -86,6 +86,10 @@ class VerbConnection(ABC):
         """
         return None
 
+    async def shards_beside(self, inserted: Sequence[VerbRow]) -> str | None:
+        """As ``shards``, without a statement where the rows that ``submission.insert`` returned say it."""
+        return None
+
     async def follow_commits(self) -> None:  # noqa: B027  an engine may have nothing to do
         """Makes the commit of this transaction wait until all that it has read is as durable as itself."""
 

@@ -32,7 +32,9 @@ class OpenTransaction(ABC):
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         self._check_open()
-        return await self._translated(new_tasks.submit(self._verbs, tasks, plans))
+        # Before anything is inserted: the application may catch the error and commit.
+        await self._translated(new_tasks.check_shards(self._verbs, [task.id for task in tasks]))
+        return await self._translated(new_tasks.insert(self._verbs, tasks, plans))
 
     async def submit_keyed(
         self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str

@@ -58,6 +58,9 @@ class DrivenConnection(VerbConnection):
         row = self._connection.row(SHARDS["held"])
         return None if row is None else row[0]
 
+    async def shards_beside(self, inserted: Sequence[Row]) -> str | None:
+        return inserted[0][1] if inserted else await self.shards()
+
     async def append_audits(self, acts: Sequence[tuple[Any, ...]]) -> None:
         codec = self._connection.codec
         await alerts_and_audit.link(self, acts if codec is None else codec.acts(acts))

@@ -4,8 +4,10 @@ select t.id, t.uid, t.workflow, case t.run when 1 then t.input end
 from json_each(?1) as wanted cross join stepward_task as t on t.id = wanted.value
 
 -- name: insert
--- Inserts a task whose id is new; returns its uid if it was inserted.
-insert into stepward_task ({task}) values ({task_places}) on conflict (id) do nothing returning uid
+-- Inserts a task whose id is new; returns, if it was inserted, its uid and the shards that the store holds, if it is a
+-- partition.
+insert into stepward_task ({task}) values ({task_places}) on conflict (id) do nothing
+returning uid, (select value ->> 'shards' from stepward_meta where key = 'partition')
 
 -- name: declared
 -- Returns the plan of a workflow, if it declares one, and the webhooks of its tasks.

@@ -66,14 +66,19 @@ async def _declared(connection: VerbConnection, workflow: str, version: str) -> 
 
 
 async def submit(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
-    """Submits tasks that are placed by their ids. Raises ShardElsewhere for one of a shard that has left the store."""
-    await check_shards(connection, [task.id for task in tasks])
-    return await insert(connection, tasks, plans)
+    """Submits tasks that are placed by their ids. Raises ShardElsewhere for one of a shard that has left the store.
+
+    That error has to roll back: it comes after rows were inserted.
+    """
+    return await insert(connection, tasks, plans, are_placed_by_ids=True)
 
 
 async def check_shards(connection: VerbConnection, ids: Sequence[str], shard: Callable[[str], int] = shard_of) -> None:
     """Raises ShardElsewhere unless the store holds the shard of each of these."""
-    written = await connection.shards()
+    _check_held(await connection.shards(), ids, shard)
+
+
+def _check_held(written: str | None, ids: Sequence[str], shard: Callable[[str], int] = shard_of) -> None:
     if written is not None:
         held = read_shards(written)
         for id in ids:
@@ -81,7 +86,9 @@ async def check_shards(connection: VerbConnection, ids: Sequence[str], shard: Ca
                 raise ShardElsewhere(shard(id))
 
 
-async def insert(connection: VerbConnection, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:
+async def insert(
+    connection: VerbConnection, tasks: Sequence[Task], plans: Plans, *, are_placed_by_ids: bool = False
+) -> list[Submitted]:
     """Inserts tasks whose ids are new, the first of each id, with their plans; returns the result for each."""
     firsts: dict[str, Task] = {}
     for task in tasks:
@@ -89,7 +96,10 @@ async def insert(connection: VerbConnection, tasks: Sequence[Task], plans: Plans
     reported = [task for task in firsts.values() if task.reply_to is not None or task.events_to is not None]
     events = [status_events.received(task) for task in reported]
     ordered = sorted(firsts.values(), key=attrgetter("id"))
-    created = {row[0] for row in await connection.insert_each("submission.insert", list(map(astuple, ordered)))}
+    inserted = await connection.insert_each("submission.insert", list(map(astuple, ordered)))
+    if are_placed_by_ids:
+        _check_held(await connection.shards_beside(inserted), list(firsts))
+    created = {row[0] for row in inserted}
     are_all_new = len(created) == len(tasks)
     new = tasks if are_all_new else [task for task in firsts.values() if task.uid in created]
     for task, each in zip(reported, events, strict=True):
