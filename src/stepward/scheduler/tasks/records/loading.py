@@ -90,13 +90,17 @@ class TaskLoader:
             message = f"expected a record that is whole, found that {reason}; resubmit it then"
             self._ends.error(active, rows.error_object(message, "PayloadMissing"), "task_error", now)
             return
-        active.children = len([s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING])
-        active.steps = history.steps
-        active.defers = any(step.deferred_at is not None for step in history.steps)
-        history = replace(history, inbox=readable(active, history.inbox, now))
-        if self._inbox.direct(active, history.inbox, now):
-            return
-        if task.undo_to is not None or self._undo.is_to_settle(history, now):
+        # Most tasks are claimed before their first step, with nothing in their inboxes.
+        if history.steps:
+            active.steps = history.steps
+            running = [s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING]
+            active.children = len(running)
+            active.defers = any(step.deferred_at is not None for step in history.steps)
+        if history.inbox:
+            history = replace(history, inbox=readable(active, history.inbox, now))
+            if self._inbox.direct(active, history.inbox, now):
+                return
+        if task.undo_to is not None or (history.steps and self._undo.is_to_settle(history, now)):
             self._undo.admit(active, history, now)
         else:
             self._forward.admit(active, history, now)

@@ -16,7 +16,9 @@ ANSWERED = frozenset({StepState.COMPLETED, StepState.FAILED})
 
 
 def taken_up(active: ActiveTask, history: History, now: float) -> list[Step]:
-    """Have the task remember its record; the steps that are replayed."""
+    """Have the task, which is new in memory, remember its record; the steps that are replayed."""
+    if not history.steps:
+        return []
     live = _live(active, history.steps)
     reached = _reached(active, live)
     active.open = {(s.run, s.key): s for s in reached if s.state in OPEN}
