@@ -108,8 +108,7 @@ class PartitionedClient:
         return await self._partitions.with_placement(at_key)
 
     async def task(self, id: str) -> Task | None:
-        found = await self._partitions.looked_for(lambda store: store.client.task(id), bool, self._partitions.where(id))
-        partition, task = found or (None, None)
+        partition, task = await self._found(id) or (None, None)
         if partition is not None and task is not None:
             self._partitions.note([task], partition)
         return task
@@ -250,11 +249,18 @@ class PartitionedClient:
 
     async def _home(self, id: str) -> Partition:
         """The partition of the task with that id. Raises TaskNotFound."""
-        members = self._partitions.where(id)
-        found = await self._partitions.holder(lambda store: store.client.task(id), members)
+        found = await self._found(id)
         if found is None:
             raise not_found(id)
-        return found
+        return found[0]
+
+    async def _found(self, id: str) -> tuple[Partition, Task | None] | None:
+        def look() -> Awaitable[tuple[Partition, Task | None] | None]:
+            return self._partitions.looked_for(lambda store: store.client.task(id), bool, self._partitions.where(id))
+
+        found = await look()
+        # It may have been noted where it was before it moved.
+        return await look() if found is None and self._partitions.forget(id) else found
 
 
 async def _submit(store: Store, *, tasks: Sequence[Task], plans: Plans) -> list[Submitted]:

@@ -30,7 +30,7 @@ from stepward.store.contract import (
 from stepward.store.partitions import merging
 from stepward.store.partitions.operator_acts import PartitionedActs
 from stepward.store.partitions.partition import ON_ITS_WAY, Partition
-from stepward.store.partitions.partition_routing import LOOK_SECONDS, LOOKS, StoreVerb
+from stepward.store.partitions.partition_routing import ARRIVAL_SECONDS, LOOK_SECONDS, StoreVerb
 from stepward.store.search.conditions import Condition
 
 
@@ -42,6 +42,7 @@ class ChangesPlaces(ChangesPlace, frozen=True):
 
 
 T = TypeVar("T")
+LOOKS = round(ARRIVAL_SECONDS / LOOK_SECONDS)
 STILL_LOOKS = 20
 """Most times that a listing is read because a shard moves meanwhile."""
 

@@ -22,7 +22,6 @@ ARRIVAL_SECONDS = 10.0
 """Seconds for which a verb waits for a shard that has left one store and is not in another yet."""
 LOOK_SECONDS = 0.05
 """Seconds between two looks whether it has arrived."""
-LOOKS = round(ARRIVAL_SECONDS / LOOK_SECONDS)
 REFRESH_SECONDS = 1.0
 """Seconds after which those who wait for tasks look where they are."""
 StoreVerb = Callable[[Store], Awaitable[T]]
@@ -160,6 +159,10 @@ class Partitions:
         home = self._homes.get(id)
         return self._in_order_for(id) if home is None else [home]
 
+    def forget(self, id: str) -> bool:
+        """Forget where the task of that id or uid is; whether that was remembered."""
+        return self._homes.pop(id, None) is not None
+
     def split(self, uids: Iterable[str]) -> dict[Partition, list[str]]:
         """The uids by the partitions in which they are looked for."""
         found: dict[Partition, list[str]] = {}
@@ -183,10 +186,7 @@ class Partitions:
         return self.members[number - 1]
 
     def by_number(self, numbers: Iterable[int]) -> dict[Partition, list[int]]:
-        """The numbers of alerts, dead letters or messages in each store, by its partition.
-
-        A number of no partition is one that the first store does not have either.
-        """
+        """The numbers of alerts, dead letters or messages in each store, by its partition; of none, by the first."""
         found: dict[Partition, list[int]] = {}
         for number in numbers:
             place, own = inside(number)
@@ -268,8 +268,7 @@ class Partitions:
             found = await self._looked_for(verb, is_found, members)
             if found is not None:
                 return found
-            # A task may have been noted where it was before it moved: then every store is asked.
-            if not await self.may_have_moved(version) and len(members) == len(self.members):
+            if not await self.may_have_moved(version):
                 self.check_listed()
                 return None
             if self._now() - begun > ARRIVAL_SECONDS:
