@@ -14,6 +14,7 @@ from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.late_effects import denied_effect
 from stepward.scheduler.tasks.made_with_first import added
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
@@ -140,7 +141,7 @@ class Incoming:
             self._answer_late(active, given_up, reply, now)
             return
         if reply.outcome is Outcome.COMPLETED and any(_is_denied(s, reply) for s in active.set_aside):
-            self._undo.denied(active, reply, now)
+            denied_effect(active, reply, now)
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         active.changed().audit(audit)
 

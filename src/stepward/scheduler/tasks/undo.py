@@ -13,6 +13,7 @@ from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.late_effects import late_effect
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
@@ -114,7 +115,7 @@ class TaskUndo:
         elif step.state is not StepState.UNDONE and self._begun_undo_of(active, step) is None:
             self.record(active, step, reply, now)
         elif reply.outcome is Outcome.COMPLETED:
-            self._late(active, step, now)
+            late_effect(active, step, now)
 
     def child_ended(self, active: ActiveTask, step: Step, reply: Reply, end: dict[str, Any], now: float) -> None:
         """A child came to its end while its parent is undoing."""
@@ -205,18 +206,6 @@ class TaskUndo:
             step.state = finish.state
         step.output, step.error, step.finished_at = reply.output, reply.error, now
         step.in_doubt = finish.in_doubt
-
-    def denied(self, active: ActiveTask, reply: Reply, now: float) -> None:
-        """Alert of an attempt that succeeded although a repair recorded that it did not happen."""
-        message = (
-            f"{active.task.id}: attempt {reply.attempt} of {reply.key} succeeded, though a repair recorded that it "
-            "did not happen; check its effect by hand"
-        )
-        active.changed().alert(rows.alert(active.task, "late_effect", message, now, step=reply.key))
-
-    def _late(self, active: ActiveTask, step: Step, now: float) -> None:
-        message = f"{active.task.id}: {step.key} succeeded after its undo had begun; check its effect by hand"
-        active.changed().alert(rows.alert(active.task, "late_effect_after_undo", message, now, step=step.key))
 
     def _begun_undo_of(self, active: ActiveTask, step: Step) -> Step | None:
         undo = active.ordered().undo_of(step)

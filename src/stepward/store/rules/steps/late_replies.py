@@ -1,6 +1,6 @@
 """Replies that come too late for a step of a task that no Scheduler holds: the alerts that report their effects.
 
-Late replies of tasks that a Scheduler holds are handled in ``scheduler/tasks/undo.py``.
+Late replies of tasks that a Scheduler holds are handled in ``scheduler/tasks/late_effects.py``.
 """
 
 from __future__ import annotations
