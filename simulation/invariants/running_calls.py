@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from simulation.planted_bugs.planting import bug, put
 from stepward.model.limits.slot_shares import fair_slots
-from stepward.store.verbs.flow import limits as store_limits
+from stepward.store.verbs.flow import slot_leases as store_slots
 
 LIMITED_FROM = 320_000_000
 """The first seed whose world may have an Agent with a limit: those before it go on as they always did."""
@@ -84,4 +84,4 @@ def slots_leased_twice(stack: ExitStack) -> None:
         own = [lease for lease in leases if lease.instance == instance]
         return max(int(claim.busy), fair_slots(cap, own, now).get(instance, cap))
 
-    put(stack, store_limits, "granted", granted)
+    put(stack, store_slots, "granted", granted)

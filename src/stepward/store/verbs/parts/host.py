@@ -21,7 +21,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine, VerbPart
-from stepward.store.verbs.flow import limits
+from stepward.store.verbs.flow import limits, slot_leases
 from stepward.store.verbs.instances import leases
 from stepward.store.verbs.tasks import inbox
 
@@ -138,10 +138,10 @@ class HostVerbs(VerbPart):
         return await self._transactions.read(limits.limits)
 
     async def slots(self) -> list[SlotLease]:
-        return await self._transactions.read(limits.slots)
+        return await self._transactions.read(slot_leases.slots)
 
     async def lease_slots(self, instance: str, claims: Sequence[SlotClaim]) -> dict[str, int | None]:
-        given, leaves = await self._transactions.write(limits.lease_slots, instance, claims, self._clock.now())
+        given, leaves = await self._transactions.write(slot_leases.lease_slots, instance, claims, self._clock.now())
         if leaves:
             self._ring()
         return given
