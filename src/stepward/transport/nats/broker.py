@@ -18,10 +18,9 @@ from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.name_owner import claim
 from stepward.transport.nats.requests.consumer import NatsSource
+from stepward.transport.nats.requests.ended_queues import adopt_ended
 from stepward.transport.nats.requests.request_stream import Stream
 
-MOST_ADOPTED = 10_000
-NEVER = float("inf")
 NEVER_SEEN = float("-inf")
 LOOK_SECONDS = 600.0
 """Seconds between two checks that the consumer of an Agent's queue still exists."""
@@ -91,21 +90,10 @@ class NatsBroker:
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None) -> None:
         """Moves taken messages too; settling them has no effect afterwards."""
-        for queue in await self._stream.standing(queues, None if live is None else {*live, heir}):
-            await self._adopt(queue, heir)
+        await adopt_ended(self._stream, queues, heir, live)
 
     async def release(self, queue: str) -> None:
         """A queue is a subject, and its consumer expires by itself."""
-
-    async def _adopt(self, queue: str, heir: str) -> None:
-        place = 0
-        for _ in range(MOST_ADOPTED):
-            found = await self._stream.first(queue, place)
-            if found is None or found.seq is None:
-                return
-            place = found.seq
-            await self._stream.append(heir, [MessageBatch(found.data or b"[]", NEVER)])
-            await self._stream.delete(place)
 
     async def close(self) -> None:
         await self._link.close()
