@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from stepward import Agent, App, Batch, BatchNotFound, Client, InvalidFilter, Refused, Unrecoverable, workflow
 from stepward.client import session_of
-from stepward.client.batches.preview import VALID_SECONDS, BatchCount, token_of
+from stepward.client.batches.preview import BatchCount
+from stepward.client.batches.preview_tokens import VALID_SECONDS, token_of
 from stepward.model.states import TaskState
 from stepward.store.contract import BATCH_ENDS, BatchState
 from tests.until import until

@@ -12,9 +12,8 @@ from stepward.client.batches.preview import (
     BatchOrder,
     BatchPreview,
     SampledTask,
-    read_preview_token,
-    token_of,
 )
+from stepward.client.batches.preview_tokens import read_preview_token, token_of
 from stepward.client.dry_run import refusal
 from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import argument_checks

@@ -8,7 +8,7 @@ from litestar import post
 from litestar.params import FromPath
 from litestar.response import Redirect
 
-from stepward.client.batches.preview import confirmed_by
+from stepward.client.batches.confirmation import confirmed_by
 from stepward.console.acts.form import SentForm, sent_form
 from stepward.console.page_frame import PageRequest, PageResponse, SharedConsole, root_of
 from stepward.errors import InvalidArguments, Refused

@@ -10,7 +10,8 @@ from litestar.params import Body, PathParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from stepward.client import UNSET as NOT_GIVEN
-from stepward.client.batches.preview import SampledTask, confirmed_by
+from stepward.client.batches.confirmation import confirmed_by
+from stepward.client.batches.preview import SampledTask
 from stepward.http.access.permissions import Permission
 from stepward.http.api.instants import instant_or_duration
 from stepward.http.api.reasons import Reason
