@@ -16,7 +16,7 @@ FEW = 3
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small queues, from before a shop opens them, and one place in the relay."""
-    monkeypatch.setattr("stepward.transport.nats.application.queue_backend.MOST_TOLD", FEW)
+    monkeypatch.setattr("stepward.transport.nats.application.queue_backend.MOST_EVENTS", FEW)
     monkeypatch.setattr(declarations, "RESPONSE_ARGUMENTS", declarations.RESPONSE_ARGUMENTS | {"x-max-length": FEW})
     monkeypatch.setattr("stepward.transport.rabbitmq.application.queue_backend.PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr("stepward.host.queues.status_event_relay.MOST_CARRIED", 1)
