@@ -30,7 +30,7 @@ ITERATIONS_TO_ARRIVE = 3
 SETTLE_LOOK = 0.005
 """Seconds between looks whether what came in is committed, or what was started is out, at the end."""
 ON_ITS_WAY = 0.1
-"""Seconds in which Agents of this process take what has just left for them."""
+"""Seconds in which Agents of this process take what has just left for them, and replies of theirs come in."""
 HAND_OUT_SECONDS = 1.0
 """How long Agents take requests on while a Scheduler that ends has some on their way."""
 LOCAL_STEPS = "local steps"
@@ -158,12 +158,19 @@ class Scheduler:
                     await asyncio.sleep(SETTLE_LOOK)
                 await asyncio.sleep(ON_ITS_WAY if self._active_tasks.tasks else 0)
 
+    @property
+    def _awaits_replies(self) -> bool:
+        """Whether a request is out whose reply did not come in yet."""
+        return any(active.sent for active in self._active_tasks.tasks.values())
+
     async def settle(self) -> None:
         """Wait, no longer than the drain's grace, until what came in is committed."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._settings.drain):
                 for _ in range(ITERATIONS_TO_ARRIVE):
                     await asyncio.sleep(0)
+                # Agents of this process have published: the next owner would ask again for what is not read yet.
+                await asyncio.sleep(ON_ITS_WAY if self._awaits_replies else 0)
                 while self._turns.is_turning or self._turns.is_behind or self._local_submissions:
                     self._wakeup.stir()
                     await asyncio.sleep(SETTLE_LOOK)
