@@ -11,6 +11,7 @@ from benchmarks.floor.loop import Commit, FloorEngine, FloorRow, FloorRows, Stat
 from benchmarks.floor.rows import INSTANCE, RESULT
 from stepward.model.states import TaskState
 from stepward.store.address import postgres_place
+from stepward.store.postgres.engine.array_literals import column_literals
 from stepward.store.postgres.engine.connecting.connector import PINNED, Connector
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.query_catalogue import load_catalogue
@@ -43,7 +44,10 @@ class PostgresFloor(FloorEngine):
             query, columns = _columns(rows)
             queries.append(query)
             values += columns
-        return [Statement(_statement(self._connection.schema, tuple(queries)), values)]
+        sql = _statement(self._connection.schema, tuple(queries))
+        for place, literal in column_literals(sql):
+            values[place] = literal(values[place])
+        return [Statement(sql, values)]
 
     async def write(self, commit: Commit) -> None:
         """Implements ``FloorEngine.write``."""
