@@ -25,7 +25,7 @@ SHOWN_AT = {
     "breaker_never_asks": 27,
     "called_past_complete_by": 7,
     "deadlines_by_own_timers": 12,
-    "decision_without_compare": 181,
+    "decision_without_compare": 107,
     "deferred_asked_again": 16,
     "doubt_erased_by_a_repair": 32,
     "doubt_forgotten": 16,
