@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from servers import postgres
 from stepward import TaskState
 from torture.partitions.application import CHARGES, is_refused
+from torture.partitions.growth import POINTS
 from torture.partitions.oracle import Outage, judged, place_of
-from torture.partitions.run import PartitionsPlan, torture_partitions
+from torture.partitions.run import PartitionsPlan, PartitionsVerdict, torture_partitions
 from torture.partitions.service import Bank
+from torture.partitions.stores import TortureStores, storing
 
 ORDERS = [f"order-{number}" for number in range(1, 21)]
-CALM = Outage(2, 0.0, 10.0)
+CALM = Outage(frozenset({2}), 0.0, 10.0, frozenset({2}))
 
 
 def good() -> tuple[list[dict[str, TaskState]], Bank]:
@@ -77,18 +78,48 @@ def test_a_task_that_nothing_submitted_is_found() -> None:
     assert "expected it to have been submitted" in judged(ORDERS, stores, bank, [])[0]
 
 
+def test_a_second_key_for_one_charge_is_found() -> None:
+    stores, bank = good()
+    bank.keys["charge", ("order-1", 0)] = {"a/1/bank.charge/1", "a/1/bank.charge/2"}
+    assert "under one key" in judged(ORDERS, stores, bank, [])[0]
+
+
 def test_a_healthy_partition_that_stopped_is_found() -> None:
     stores, bank = good()
-    assert "expected p1 to go on" in judged(ORDERS, stores, bank, [Outage(2, 6.0, 14.0)])[0]
+    outage = Outage(frozenset({2}), 6.0, 14.0, frozenset({2}))
+    assert "expected p1 to go on" in judged(ORDERS, stores, bank, [outage])[0]
+
+
+def test_charges_of_what_may_have_moved_do_not_show_that_its_partition_goes_on() -> None:
+    stores, bank = good()
+    moved = {order for order in ORDERS if place_of(order, 3) == 3}
+    bank.charged = {(order, number): 5.0 if order in moved else 50.0 for order, number in bank.charged}
+    outage = Outage(frozenset({2}), 0.0, 10.0, frozenset({2, 3}))
+    assert "expected p1 to go on" in judged(ORDERS, stores, bank, [outage])[0]
 
 
 @pytest.mark.faults
 @pytest.mark.servers
 async def test_a_short_torture_of_two_partitions_holds(tmp_path: Path) -> None:
-    with postgres.running() as first, postgres.running() as second:
-        plan = PartitionsPlan(servers=[first, second], seconds=15, seed=400_000_002, logs=tmp_path)
-        async with asyncio.timeout(300):
-            verdict = await torture_partitions(plan)
+    with storing("postgresql", 2) as stores:
+        verdict = await tortured(stores, tmp_path, 15, 400_000_002)
     assert verdict.broken == []
     assert verdict.kills > 0
     assert verdict.outages > 0
+
+
+@pytest.mark.faults
+@pytest.mark.servers
+async def test_a_short_torture_with_a_third_store_whose_share_moves_holds(tmp_path: Path) -> None:
+    """The mover is killed at each of its points, with kills of workers between."""
+    with storing("sqlite", 2) as stores:
+        verdict = await tortured(stores, tmp_path, 1, 560_000_016)
+    assert verdict.broken == []
+    assert verdict.shares == 1
+    assert verdict.movers_killed >= len(POINTS)
+    assert verdict.kills >= len(POINTS)
+
+
+async def tortured(stores: TortureStores, logs: Path, seconds: float, seed: int) -> PartitionsVerdict:
+    async with asyncio.timeout(300):
+        return await torture_partitions(PartitionsPlan(stores=stores, seconds=seconds, seed=seed, logs=logs))

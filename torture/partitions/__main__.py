@@ -8,11 +8,10 @@ import shutil
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
-from servers import postgres
 from torture.partitions.run import PartitionsPlan, torture_partitions
+from torture.partitions.stores import KINDS, storing
 
 MINUTE = 60.0
 MOST_STORES = 4
@@ -25,13 +24,14 @@ def main() -> int:
         "--minutes", type=float, default=10.0, help="how long faults are brought about; 10 unless given"
     )
     parser.add_argument("--partitions", type=int, choices=range(2, MOST_STORES + 1), default=2)
+    parser.add_argument("--store", choices=KINDS, default=KINDS[0], help="postgresql unless given")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="what the faults are drawn from")
     given = parser.parse_args()
     logs = Path(tempfile.mkdtemp(prefix="stepward-partitions-logs-"))
-    print(f"torture of {given.partitions} partitions for {given.minutes:g} minutes, seed {given.seed}", flush=True)
-    with ExitStack() as stack:
-        servers = [stack.enter_context(postgres.running()) for _ in range(given.partitions)]
-        plan = PartitionsPlan(servers=servers, seconds=given.minutes * MINUTE, seed=given.seed, logs=logs)
+    what = f"torture of {given.partitions} partitions on {given.store}"
+    print(f"{what} for {given.minutes:g} minutes, seed {given.seed}", flush=True)
+    with storing(given.store, given.partitions) as stores:
+        plan = PartitionsPlan(stores=stores, seconds=given.minutes * MINUTE, seed=given.seed, logs=logs)
         verdict = asyncio.run(torture_partitions(plan))
     print(verdict.table)
     if verdict.broken:

@@ -1,23 +1,29 @@
-"""The application under torture: an order charges twice, its child task once; every fifth one is refused and undone."""
+"""The application under torture: an order charges twice, its child once; some wait, some are undone."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 
-from stepward import Agent, App, Supervision, Unrecoverable, workflow
+from stepward import Agent, App, Supervision, Unrecoverable, current_step, workflow
 
 LEASE = "2s"
 """Short, so that the tasks of a process that was killed go on soon."""
 DEATHS = 1_000
 """Deaths of its owners after which a task is parked: more than a run brings about."""
 REFUSED_EACH = 5
+WAITING_EACH = 7
+WAIT_SECONDS = 5.0
 CHARGES = 3
 
 
 def is_refused(order: str) -> bool:
     """Whether the order ends undone."""
-    return int(order.rpartition("-")[2]) % REFUSED_EACH == 0
+    return _number(order) % REFUSED_EACH == 0
+
+
+def _number(order: str) -> int:
+    return int(order.rpartition("-")[2])
 
 
 def application(stores: Sequence[str], port: int) -> App:
@@ -45,6 +51,8 @@ def application(stores: Sequence[str], port: int) -> App:
     async def fulfil(order: str) -> None:
         for number in range(CHARGES - 1):
             await charge(order, number)
+        if _number(order) % WAITING_EACH == 0:
+            await asyncio.sleep(WAIT_SECONDS)
         await delivery(order)
         await approve(order)
 
@@ -62,10 +70,10 @@ def application(stores: Sequence[str], port: int) -> App:
 
 
 async def asked(port: int, line: str) -> str:
-    """The answer of the service."""
+    """The answer of the service to what a step asks, under its key."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        writer.write(f"{line}\n".encode())
+        writer.write(f"{line} {current_step().idempotency_key}\n".encode())
         return (await reader.readline()).decode().strip()
     finally:
         writer.close()

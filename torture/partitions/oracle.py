@@ -1,4 +1,4 @@
-"""The oracle: what every order must have come to, in which store it must be, and that no share stopped another."""
+"""The oracle: what every order must have come to and in which store, and that no share stopped another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from stepward import TaskState
-from stepward.store.partitions.placement import Shards, initial_shards, shard_of
+from stepward.store.partitions.placement import initial_shards, partition_name, shard_of
 from torture.partitions.application import CHARGES, is_refused
 from torture.partitions.service import Bank
 
@@ -15,28 +15,30 @@ MOST_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A time in which one store was stopped; partitions count from 1."""
+    """A time in which some stores were stopped together; partitions count from 1."""
 
-    partition: int
+    stopped: frozenset[int]
     began: float
     ended: float
-
-
-def held(count: int) -> list[Shards]:
-    """The shards of each partition."""
-    return initial_shards(count)
+    layouts: frozenset[int]
+    """The numbers of partitions by which tasks may have been placed: two of them if a share moved meanwhile."""
 
 
 def place_of(order: str, count: int) -> int:
     """The partition of an order, counted from 1."""
-    return next(number for number, shards in enumerate(held(count), 1) if shard_of(order) in shards)
+    return next(number for number, shards in enumerate(initial_shards(count), 1) if shard_of(order) in shards)
 
 
 def judged(
     orders: Collection[str], stores: Sequence[Mapping[str, TaskState]], bank: Bank, outages: Sequence[Outage]
 ) -> list[str]:
     """The findings, a line for each; ``stores`` has the state of every task by its id, for each store alone."""
-    broken = [*_misplaced(stores), *_wrong_ends(orders, stores, bank), *_stopped(orders, len(stores), bank, outages)]
+    broken = [
+        *_misplaced(stores),
+        *_wrong_ends(orders, stores, bank),
+        *_second_keys(bank),
+        *_stopped(orders, bank, outages),
+    ]
     return broken[:MOST_SHOWN]
 
 
@@ -66,20 +68,34 @@ def _wrong_ends(orders: Collection[str], stores: Sequence[Mapping[str, TaskState
     return [*broken, *(f"task {id}: expected it to have been submitted, found it in a store" for id in extra)]
 
 
-def _stopped(orders: Collection[str], count: int, bank: Bank, outages: Sequence[Outage]) -> list[str]:
+def _second_keys(bank: Bank) -> list[str]:
+    return [
+        f"order {order}: expected each {verb} of number {number} under one key, found {', '.join(sorted(keys))}"
+        for (verb, (order, number)), keys in bank.keys.items()
+        if len(keys) > 1
+    ]
+
+
+def _stopped(orders: Collection[str], bank: Bank, outages: Sequence[Outage]) -> list[str]:
     """The outages in which a healthy partition charged nothing."""
     broken = []
-    places = {order: place_of(order, count) for order in orders}
     for outage in outages:
-        at_work = {
-            places[order]
-            for (order, _), at in bank.charged.items()
-            if order in places and outage.began <= at <= outage.ended
-        }
+        charged = {order for (order, _), at in bank.charged.items() if outage.began <= at <= outage.ended}
+        at_work = {place for order in charged & set(orders) if (place := _only_place(order, outage.layouts))}
         broken += [
-            f"outage of p{outage.partition}: expected p{number} to go on in its {outage.ended - outage.began:.0f} s, "
-            "found no charge of it"
-            for number in range(1, count + 1)
-            if number != outage.partition and number not in at_work
+            f"outage of {_names(outage.stopped)}: expected p{number} to go on in its "
+            f"{outage.ended - outage.began:.0f} s, found no charge of it"
+            for number in range(1, min(outage.layouts) + 1)
+            if number not in outage.stopped | at_work
         ]
     return broken
+
+
+def _only_place(order: str, layouts: Collection[int]) -> int | None:
+    """The partition of an order, unless it may have moved meanwhile."""
+    places = {place_of(order, count) for count in layouts}
+    return places.pop() if len(places) == 1 else None
+
+
+def _names(partitions: Collection[int]) -> str:
+    return ", ".join(map(partition_name, sorted(partitions)))

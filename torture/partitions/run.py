@@ -1,34 +1,34 @@
-"""Stores that are stopped and started and processes that are killed, under load, and what the oracle says of it."""
+"""Stores that are stopped or added and processes that are killed, under load, and what the oracle says of it."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-import signal
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
-from servers.postgres import Server
 from stepward import Client, TaskState
 from stepward.cli.input.operator_store import operator_client
 from stepward.client import TaskStatus
-from stepward.errors import CommitUnknown, StoreUnavailable
 from stepward.settings import Settings
 from torture.partitions.application import application
+from torture.partitions.growth import Growth
+from torture.partitions.load import OrderLoad
 from torture.partitions.oracle import Outage, judged
+from torture.partitions.processes import Workers
 from torture.partitions.service import Bank
+from torture.partitions.stores import TortureStores
 
-ROOT = Path(__file__).parents[2]
-EVERY = 0.1
-"""Seconds between two orders."""
 OUTAGE_SECONDS = 8.0
 """Seconds for which a store is stopped: several leases of a process that may have been killed just before."""
 PAUSE_SECONDS = 2.5
 """Seconds between two faults, about."""
+GROW_SECONDS = 15.0
+"""Seconds between the end of a move and the next store."""
+MOST_ADDED = 3
+"""Stores that are added in one run: each brings a process more."""
 END_SECONDS = 120.0
 """Seconds in which all tasks end once nothing is hurt any more."""
 MOST_TASKS = 1_000
@@ -38,7 +38,7 @@ MOST_TASKS = 1_000
 class PartitionsPlan:
     """How long stores and processes are hurt, and with which chance."""
 
-    servers: Sequence[Server]
+    stores: TortureStores
     seconds: float
     seed: int
     logs: Path
@@ -49,8 +49,11 @@ class PartitionsVerdict:
     """The figures of a run, and what it broke."""
 
     orders: int
+    tasks: int
     kills: int
     outages: int
+    shares: int
+    movers_killed: int
     refused: int
     broken: Sequence[str]
 
@@ -59,153 +62,108 @@ class PartitionsVerdict:
         """The figures, a line for each."""
         figures = {
             "orders": self.orders,
+            "tasks": self.tasks,
             "submissions repeated": self.refused,
             "processes killed": self.kills,
             "outages of a store": self.outages,
+            "shares moved": self.shares,
+            "moves killed": self.movers_killed,
         }
         return "\n".join(f"{name:<30} {value:>8}" for name, value in figures.items())
 
 
 async def torture_partitions(plan: PartitionsPlan) -> PartitionsVerdict:
     """Run the plan."""
-    loop = asyncio.get_running_loop()
-    bank = Bank(loop.time)
+    async with AsyncExitStack() as stack:
+        return await _verdict(plan, stack)
+
+
+async def _verdict(plan: PartitionsPlan, stack: AsyncExitStack) -> PartitionsVerdict:
+    bank = Bank(asyncio.get_running_loop().time)
     port = await bank.start()
-    stores = [server.address() for server in plan.servers]
-    names = [f"p{number}" for number in range(1, len(stores) + 1)]
-    workers = [_Worker(plan.logs, port, served, stores) for served in (*names, ",".join(names))]
-    faults = _Faults(plan, workers)
-    load = _Load()
-    try:
-        async with application(stores, port).client() as client:
-            for worker in workers:
-                await worker.start()
-            loading = asyncio.create_task(load.run(client))
-            await faults.bring_about()
-            load.stop()
-            await loading
-            late = await _settled(client)
-            tasks = [await _tasks_of(store) for store in stores]
-    finally:
-        for worker in workers:
-            await worker.end()
-        await bank.stop()
+    stack.push_async_callback(bank.stop)
+
+    async def opened(stores: Sequence[str]) -> Client:
+        return await stack.enter_async_context(application(stores, port).client())
+
+    async def take_on(stores: Sequence[str]) -> None:
+        load.client = await opened(stores)
+
+    addresses = plan.stores.addresses
+    load = OrderLoad(await opened(addresses))
+    workers = Workers(plan.logs, port, addresses, random.Random(f"{plan.seed}/workers"))
+    stack.push_async_callback(workers.end)
+    await workers.start()
+    growth = Growth(plan.stores, workers, random.Random(f"{plan.seed}/growth"), take_on)
+    faults = _Faults(plan, workers, growth)
+    loading = asyncio.create_task(load.run())
+    await faults.bring_about()
+    load.stop()
+    await loading
+    late = await _settled(load.client)
+    tasks = [await _tasks_of(store) for store in plan.stores.addresses]
+    ended = [] if plan.stores.servers else workers.ended
     return PartitionsVerdict(
         orders=len(load.orders),
-        kills=faults.kills,
+        tasks=sum(map(len, tasks)),
+        kills=workers.kills,
         outages=len(faults.outages),
+        shares=growth.shares,
+        movers_killed=growth.movers_killed,
         refused=load.refused,
-        broken=[*late, *judged(load.orders, tasks, bank, faults.outages)],
+        broken=[*growth.broken, *ended, *late, *judged(load.orders, tasks, bank, faults.outages)],
     )
 
 
-class _Load:
-    """Orders at a steady rate; one that is refused is submitted again under its id, and holds no other back."""
-
-    def __init__(self) -> None:
-        self.orders: set[str] = set()
-        self.refused = 0
-        self._is_over = asyncio.Event()
-
-    def stop(self) -> None:
-        """Submit no further order."""
-        self._is_over.set()
-
-    async def run(self, client: Client) -> None:
-        """Submit until stopped; returns once every order is accepted."""
-        async with asyncio.TaskGroup() as group:
-            for number in count(1):
-                if self._is_over.is_set():
-                    return
-                self.orders.add(order := f"order-{number}")
-                group.create_task(self._submit(client, order))
-                await asyncio.sleep(EVERY)
-
-    async def _submit(self, client: Client, order: str) -> None:
-        while True:
-            try:
-                await client.submit("fulfil", order, id=order)
-                return
-            except (StoreUnavailable, CommitUnknown):
-                self.refused += 1
-                await asyncio.sleep(1)
-
-
 class _Faults:
-    """Kills of processes all the time, and outages of one store after the other."""
+    """Kills of processes all the time, outages of one server after the other, and stores that are added."""
 
-    def __init__(self, plan: PartitionsPlan, workers: Sequence[_Worker]) -> None:
-        self.kills = 0
+    def __init__(self, plan: PartitionsPlan, workers: Workers, growth: Growth) -> None:
         self.outages: list[Outage] = []
         self._plan = plan
         self._workers = workers
+        self._growth = growth
         self._chance = random.Random(plan.seed)
 
     async def bring_about(self) -> None:
-        """Hurt processes and stores for the time of the plan; at the end every store runs."""
+        """Hurt processes and stores for the time of the plan; at the end every store runs, and no share moves."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._plan.seconds
-        while loop.time() < until:
+        growing = asyncio.create_task(self._grow(until))
+        while loop.time() < until or not growing.done():
             await self._rest()
-            await self._kill()
+            await self._workers.kill()
             await self._rest()
-            await self._stop_a_store()
+            if self._plan.stores.servers:
+                await self._stop_a_server()
+            await self._workers.keep()
+        await growing
+
+    async def _grow(self, until: float) -> None:
+        """Add stores one after the other; the first soon, so that a short run has one."""
+        if not self._plan.stores.gives_shards_away:
+            return
+        await self._rest()
+        for _ in range(MOST_ADDED):
+            await self._growth.grow()
+            if self._growth.broken or asyncio.get_running_loop().time() + GROW_SECONDS > until:
+                return
+            await asyncio.sleep(GROW_SECONDS)
 
     async def _rest(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS * (0.5 + self._chance.random()))
 
-    async def _kill(self) -> None:
-        await self._chance.choice(self._workers).replace()
-        self.kills += 1
-
-    async def _stop_a_store(self) -> None:
-        number = self._chance.randrange(len(self._plan.servers))
-        server, loop = self._plan.servers[number], asyncio.get_running_loop()
+    async def _stop_a_server(self) -> None:
+        number = self._chance.randrange(len(self._plan.stores.servers))
+        server, loop = self._plan.stores.servers[number], asyncio.get_running_loop()
+        stopped, layouts = self._plan.stores.on(number), self._growth.layouts
         await asyncio.to_thread(server.stop, immediate=self._chance.random() < 0.5)
         began = loop.time()
         await asyncio.sleep(OUTAGE_SECONDS / 4)
-        await self._kill()
+        await self._workers.kill()
         await asyncio.sleep(OUTAGE_SECONDS * 3 / 4)
-        self.outages.append(Outage(number + 1, began, loop.time()))
+        self.outages.append(Outage(stopped, began, loop.time(), layouts | self._growth.layouts))
         await asyncio.to_thread(server.start)
-        for worker in self._workers:
-            await worker.keep()
-
-
-class _Worker:
-    """One of the processes, which another replaces when it is killed."""
-
-    def __init__(self, logs: Path, port: int, served: str, stores: Sequence[str]) -> None:
-        self._arguments = (str(port), served, *stores)
-        self._log = logs / f"worker-{served}.log"
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> None:
-        """Start the process; it is at work some time later."""
-        command = (sys.executable, "-m", "torture.partitions.worker", *self._arguments)
-        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *command, cwd=ROOT, stdin=pipe, stdout=nothing, stderr=log
-            )
-
-    async def keep(self) -> None:
-        """Start another if the process has ended: one whose only store is stopped does not start."""
-        if self._process is not None and self._process.returncode is not None:
-            await self.replace()
-
-    async def replace(self) -> None:
-        """Kill the process, and start another."""
-        await self.end()
-        await self.start()
-
-    async def end(self) -> None:
-        """Kill the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(ProcessLookupError):
-                process.send_signal(signal.SIGKILL)
-            await process.wait()
 
 
 async def _settled(client: Client) -> list[str]:

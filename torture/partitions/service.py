@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -17,6 +18,8 @@ class Bank:
         self.charged: dict[Effect, float] = {}
         """When each was charged first."""
         self.refunded: set[Effect] = set()
+        self.keys: defaultdict[tuple[str, Effect], set[str]] = defaultdict(set)
+        """The keys of the steps that asked for it, by what was asked."""
         self._clock = clock
         self._server: asyncio.Server | None = None
 
@@ -36,7 +39,8 @@ class Bank:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, ValueError):
-            verb, order, number = (await reader.readline()).decode().split()
+            verb, order, number, key = (await reader.readline()).decode().split()
+            self.keys[verb, (order, int(number))].add(key)
             writer.write(f"{self._answer(verb, (order, int(number)))}\n".encode())
             await writer.drain()
         writer.close()
