@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from stepward import Client, Singleton, StoreUnavailable, TaskNotFound
+from stepward import Client, ScheduleNotFound, Singleton, StoreUnavailable, TaskNotFound
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, TransportError
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, StoredMessage, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
-from stepward.store.partitions.placement import initial_shards, shard_of, shard_of_key
+from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of, shard_of_key
 from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
 from tests.until import until
 
@@ -166,6 +166,27 @@ async def test_a_task_that_moves_while_it_is_listed_is_listed_once(stores: list[
     await whole.close()
 
 
+async def test_only_what_may_be_of_the_shard_on_its_way_is_waited_for(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The uid of a task whose id was chosen says nothing of its shard."""
+    monkeypatch.setattr("stepward.store.partitions.partition_routing.ARRIVAL_SECONDS", 0.1)
+    away = sorted(MOVED)[1]
+    moving, drawn = next(ids("order", frozenset({away}))), Environment().new_uid()
+    async with application(stores[:2], Bank()).client():
+        await add(stores)
+    async with application(stores, Bank()).running(), application(stores, Bank()).client() as client:
+        await move(stores, FAILPOINTS[2])
+        unknown = next(ids("none", frozenset(range(SHARDS)) - {away}))
+        with pytest.raises(TaskNotFound):
+            await client.task(unknown).status()
+        with pytest.raises(ScheduleNotFound):
+            await client.remove_schedule(unknown)
+        for id in (moving, drawn):
+            with pytest.raises(StoreUnavailable, match="on its way"):
+                await client.task(id).status()
+
+
 async def test_a_listing_says_which_store_has_not_all_of_its_tasks_yet(stores: list[str]) -> None:
     async with application(stores[:2], Bank()).client():
         await add(stores)
@@ -237,6 +258,22 @@ async def test_a_process_without_the_new_store_posts_nothing_to_a_shard_that_has
             await move(stores)
             with pytest.raises(TransportError, match="with every store of the application"):
                 await session_of(client).post("orders", None, next(ids("order", MOVING)))
+
+
+async def test_a_message_that_is_put_where_its_shard_was_is_passed_on(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a process without the new store, which looks where shards are once in a while."""
+    monkeypatch.setattr("stepward.store.partitions.messages.REFRESH_SECONDS", 600.0)
+    bank, (looked, moving) = Bank(), islice(ids("order", MOVING), 2)
+    async with application(stores[:2], bank).client() as old:
+        await session_of(old).post("orders", None, looked)
+        await add(stores)
+        async with application(stores, bank).running(), application(stores, bank).client() as client:
+            await move(stores)
+            await session_of(old).post("orders", None, moving)
+            await ended(client, moving)
+            assert await client.dead_letters() == []
 
 
 async def test_a_step_that_moves_while_it_is_completed_is_completed_where_it_arrives(stores: list[str]) -> None:

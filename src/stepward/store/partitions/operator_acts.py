@@ -176,7 +176,7 @@ class PartitionedActs:
     async def _home(self, uid: str) -> Partition | None:
         """The partition of the task with that uid; None if there is no such task."""
         members = self._partitions.where(uid)
-        return members[0] if len(members) == 1 else await self._partitions.holder(partial(_task, uid=uid), members)
+        return members[0] if len(members) == 1 else await self._partitions.holder(partial(_task, uid=uid), uid)
 
     def _outside(self, partition: Partition, row: Numbered) -> Numbered:
         return replace(row, number=outside(partition.number, row.number))

@@ -123,7 +123,7 @@ class PartitionedOperators(PartitionedActs):
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         """As ``OperatorStore.audits``; acts stay in the store in which the task was then."""
-        task = None if id is None else await self._partitions.first(_task_of(id), bool, self._partitions.where(id))
+        task = None if id is None else await self._partitions.first(_task_of(id), bool, id)
         named = id if task is None else task.uid
         found = await self._partitions.read_each(lambda store: store.operators.audits(named, limit))
         acts = [self._outside(partition, act) for partition, audits in found for act in audits]
@@ -185,7 +185,8 @@ class PartitionedOperators(PartitionedActs):
             found = await placed.ask(verb)
             if found:
                 return found
-            if not await self._partitions.may_have_moved(version):
+            await self._partitions.refresh()
+            if version == self._partitions.version and not self._partitions.is_on_its_way(name):
                 self._partitions.check_listed()
                 return found
             await asyncio.sleep(LOOK_SECONDS)

@@ -10,9 +10,10 @@ from typing import TypeVar
 from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.store.contract import Store, Submitted
+from stepward.store.partitions.locating.shard_map import ShardMap
 from stepward.store.partitions.numbers import inside
 from stepward.store.partitions.partition import BEYOND, ON_ITS_WAY, READ_SECONDS, Partition
-from stepward.store.partitions.placement import SHARDS, Shards, initial_shards, owners, shard_of, shard_of_key
+from stepward.store.partitions.placement import initial_shards, is_drawn, shard_of, shard_of_key
 from stepward.store.store_errors import ShardElsewhere
 
 T = TypeVar("T")
@@ -34,41 +35,22 @@ class Partitions:
         self.members = members
         self._homes: dict[str, Partition] = {}
         self._read_at = float("-inf")
-        self.version = 0
-        """Counts the changes of the placement that were seen."""
-        self._is_moving = self._is_beyond = False
-        """Whether a shard is in no store, or in one that is not in the list."""
-        self._placed: list[Partition] = []
-        self._seen: tuple[list[Partition], Shards] | None = None
+        self._map = ShardMap(members)
         self.place()
 
-    def place(self) -> None:
-        """Places the shards as the stores say that hold them.
+    @property
+    def version(self) -> int:
+        """Counts the changes of the placement that were seen."""
+        return self._map.version
 
-        A shard may be at the last partition, or still where it was before that one was added. Of one that neither
-        holds the last says so once it has it.
-        """
-        count, last = len(self.members), self.members[-1]
-        # A store is added once the share of the one before has moved.
-        has_more = any(member.count > count for member in self.members)
-        after, before = owners(count), owners(count if has_more else count - 1)
-        placed = list[Partition]()
-        self._is_moving = self._is_beyond = False
-        for shard in range(SHARDS):
-            old = self.members[before[shard]]
-            stays = after[shard] == before[shard]
-            is_away = old.is_open and shard not in old.shards
-            placed.append(old if stays or (not is_away and shard not in last.shards) else last)
-            self._is_moving |= is_away and not stays and last.is_open and shard not in last.shards
-            self._is_beyond |= is_away and has_more
-        if (placed, last.shards) != self._seen:
-            self._seen = self._placed, _ = placed, last.shards
-            self.version += 1
+    def place(self) -> None:
+        """Places the shards as the stores say that hold them."""
+        if self._map.update():
             self._homes.clear()
 
     async def refresh(self, after: float = 0.0) -> None:
         """Reads again which shards each store holds, unless that was done within so many seconds."""
-        now = self._now()
+        now = self.boot()
         if now - self._read_at < after:
             return
         self._read_at = now
@@ -84,12 +66,12 @@ class Partitions:
 
         Raises ShardElsewhere where the shard does not arrive in that time.
         """
-        begun = self._now()
+        begun = self.boot()
         while True:
             try:
                 return await verb()
             except ShardElsewhere:
-                if self._now() - begun > ARRIVAL_SECONDS:
+                if self.boot() - begun > ARRIVAL_SECONDS:
                     raise
                 version = self.version
                 await self.refresh()
@@ -116,18 +98,19 @@ class Partitions:
 
     def check_listed(self) -> None:
         """Raises StoreUnavailable if shards were seen to have moved to a store that is not in the list."""
-        if self._is_beyond:
+        if self._map.is_beyond:
             raise StoreUnavailable(BEYOND)
 
     def placed(self, id: str) -> Partition:
         """The partition that holds the task of that id, or the schedule of that name."""
-        return self._placed[shard_of(id)]
+        return self._map.partition(shard_of(id))
 
     def placed_key(self, key: str) -> Partition:
         """The partition of submissions under a key."""
-        return self._placed[shard_of_key(key)]
+        return self._map.partition(shard_of_key(key))
 
-    def _now(self) -> float:
+    def boot(self) -> float:
+        """The host's boot clock."""
         return self.members[0].clock.boot()
 
     def _in_order_for(self, id: str) -> list[Partition]:
@@ -178,8 +161,8 @@ class Partitions:
     @property
     def missing(self) -> dict[str, str]:
         """By name, why a partition did not answer when it was asked last, or has not all of its tasks yet."""
-        moving = {self.members[-1].name: ON_ITS_WAY} if self._is_moving else {}
-        return moving | {member.name: str(member.failed) for member in self.members if member.failed is not None}
+        moving = {self.members[-1].name: ON_ITS_WAY} if self._map.away else {}
+        return moving | {member.name: str(member.missing) for member in self.members if member.missing is not None}
 
     def numbered(self, number: int) -> Partition:
         """The partition in that place, counted from 1."""
@@ -242,45 +225,56 @@ class Partitions:
                 failure = failure or error
         raise failure or StoreUnavailable("store: expected a partition, found none")
 
-    async def first(self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]) -> T | None:
-        """The first answer that is one, asking one partition after the other; None where no store has one.
+    async def first(self, verb: StoreVerb[T], is_found: Callable[[T], bool], id: str) -> T | None:
+        """The first answer that is one, asking one partition after the other for the task of that id or uid; None where
+        no store has one.
 
         Raises StoreUnavailable if none has one and a store could not be asked: it may be there.
         """
-        found = await self.looked_for(verb, is_found, members)
+        found = await self.looked_for(verb, is_found, id)
         return None if found is None else found[1]
 
-    async def holder(self, verb: StoreVerb[object | None], members: Sequence[Partition]) -> Partition | None:
+    async def holder(self, verb: StoreVerb[object | None], id: str) -> Partition | None:
         """The first partition whose answer is not None; as ``first``."""
-        found = await self.looked_for(verb, lambda answer: answer is not None, members)
+        found = await self.looked_for(verb, lambda answer: answer is not None, id)
         return None if found is None else found[0]
 
     async def looked_for(
-        self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]
+        self, verb: StoreVerb[T], is_found: Callable[[T], bool], id: str
     ) -> tuple[Partition, T] | None:
-        """The same with the partition. What is found nowhere is looked for again if shards have moved meanwhile.
+        """The same with the partition. What is found nowhere is looked for again if shards have moved meanwhile, and
+        is waited for while its shard is on its way.
 
         Raises StoreUnavailable if nothing was found and a shard does not arrive in a bounded time.
         """
-        begun = self._now()
+        begun, members = self.boot(), list(self.where(id))
         while True:
             version = self.version
             found = await self._looked_for(verb, is_found, members)
             if found is not None:
                 return found
-            if not await self.may_have_moved(version):
+            await self.refresh()
+            if not (is_waited_for := self.is_on_its_way(id)) and version == self.version:
                 self.check_listed()
                 return None
-            if self._now() - begun > ARRIVAL_SECONDS:
+            if self.boot() - begun > ARRIVAL_SECONDS:
                 raise StoreUnavailable(ON_ITS_WAY)
-            if self._is_moving:
+            if is_waited_for:
                 await asyncio.sleep(LOOK_SECONDS)
-            members = self.members
+            members = list(self.members)
+
+    def is_on_its_way(self, id: str) -> bool:
+        """Whether what is looked for by that id, or name, may be of a shard that is in no store.
+
+        A uid says nothing of the shard of a task whose id was chosen.
+        """
+        away = self._map.away
+        return bool(away) and (shard_of(id) in away or is_drawn(id))
 
     async def may_have_moved(self, version: int) -> bool:
         """Whether a shard moves, or has moved since that version."""
         await self.refresh()
-        return self._is_moving or version != self.version
+        return bool(self._map.away) or version != self.version
 
     async def _looked_for(
         self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]

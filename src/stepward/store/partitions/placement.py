@@ -18,8 +18,11 @@ MOST_PARTITIONS = 16
 
 NOMINAL_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 UID = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+DRAWN = re.compile(UID)
 OF_SCHEDULE = re.compile(rf"(.+)@(?:{NOMINAL_TIME}|{UID})")
 """The id of a task of a schedule: of a nominal time, or started by hand."""
+ENDING = 4
+"""Digits of a drawn id that are chosen so that its task is placed in a certain store."""
 Shards = frozenset[int]
 """The shards of one partition."""
 
@@ -42,7 +45,41 @@ def shard_of(id: str) -> int:
 
 def shard_of_key(key: str) -> int:
     """The shard of submissions under a key, of all of its text: ``customer/1`` is no child of ``customer``."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=2).digest()) % SHARDS
+    return _shard(_hash(key).digest())
+
+
+def _hash(text: str) -> blake2b:
+    return blake2b(text.encode(), digest_size=2)
+
+
+def _shard(digest: bytes) -> int:
+    return int.from_bytes(digest) % SHARDS
+
+
+def is_drawn(id: str) -> bool:
+    """Whether the root of an id looks like one that was drawn, and not chosen: a UUIDv7."""
+    return DRAWN.fullmatch(id.partition("/")[0]) is not None
+
+
+def drawn_at(id: str) -> float:
+    """The instant at which an id was drawn, in seconds since 1970 by the clock of the host that drew it."""
+    return int(id[:8] + id[9:13], 16) / 1000
+
+
+def drawn_in(uid: str, shards: Shards) -> str:
+    """The uid with other last digits, so that a task of that id is placed in one of the shards.
+
+    Of 65,536 endings one in 256 fits each shard.
+    """
+    beginning, first = uid[:-ENDING], int(uid[-ENDING:], 16)
+    hashed = _hash(beginning)
+    for number in range(16**ENDING):
+        ending = f"{(first + number) % 16**ENDING:0{ENDING}x}"
+        whole = hashed.copy()
+        whole.update(ending.encode())
+        if _shard(whole.digest()) in shards:
+            return beginning + ending
+    return uid
 
 
 def partition_name(number: int) -> str:
