@@ -7,6 +7,7 @@ from functools import cache
 from importlib.resources import files
 
 from stepward.errors import StoreUnusable
+from stepward.store.store_errors import OtherApplication
 
 MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 
@@ -22,7 +23,7 @@ def read_migrations(engine: str) -> list[tuple[int, str]]:
 def check_app(found: object, app: str, place: str, other: str) -> None:
     """Raises StoreUnusable for the store of another application; ``other`` is what to name instead."""
     if found != app:
-        raise StoreUnusable(
+        raise OtherApplication(
             f"store {place}: expected the app {app!r}, found the store of {found!r}; name another {other}"
         )
 

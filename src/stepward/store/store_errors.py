@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.errors import CommitUnknown, Refused, StoreUnavailable
+from stepward.errors import CommitUnknown, Refused, StoreUnavailable, StoreUnusable
 
 
 class ShardElsewhere(StoreUnavailable):
@@ -13,6 +13,10 @@ class ShardElsewhere(StoreUnavailable):
             f"shard {shard}: expected it in this store, found it moved to another partition; ask again, and "
             "start the process with every store of the application if that goes on"
         )
+
+
+class OtherApplication(StoreUnusable):
+    """The store is that of another application: the address is wrong, and not the store."""
 
 
 def detail(error: BaseException) -> str:

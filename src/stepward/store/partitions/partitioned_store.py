@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreUnavailable
+from stepward.errors import Refused, StoreUnavailable, StoreUnusable
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.records import Task
 from stepward.payload.sealed import PayloadCodec
@@ -22,15 +22,17 @@ from stepward.store.contract import (
     Store,
     SupervisorStore,
 )
+from stepward.store.contract.values.partition import PartitionRecord
 from stepward.store.open_store import open_store
 from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.enrolment import enrolled
+from stepward.store.partitions.locating.stray_tasks import StrayTasks
 from stepward.store.partitions.messages import PartitionedMessages
 from stepward.store.partitions.operators import PartitionedOperators
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
-from stepward.store.partitions.placement import Shards, read_shards
 from stepward.store.sealing.key_check import check_keys
+from stepward.store.store_errors import OtherApplication
 
 
 class PartitionedStore:
@@ -65,7 +67,9 @@ class PartitionedStore:
         ]
         self.partitions = Partitions(members)
         count = len(members)
-        self.client = cast(ClientStore, PartitionedClient(self.partitions))
+        self.strays = StrayTasks(self.partitions)
+        """The tasks that stand elsewhere than their ids are placed."""
+        self.client = cast(ClientStore, PartitionedClient(self.partitions, self.strays))
         self.operators = cast(OperatorStore, OneStoreVerbs(PartitionedOperators(self.partitions), count))
         self.host = cast(HostStore, OneStoreVerbs(_PartitionedHost(self.partitions), count))
         self.messages = cast(MessageStore, OneStoreVerbs(PartitionedMessages(self.partitions), count))
@@ -84,9 +88,12 @@ class PartitionedStore:
         """Connects to every store that can be reached, and checks the list. Raises SettingsError for one that cannot
         be, StoreUnavailable where no store can be reached."""
         try:
-            for member, found in (await self._checked(await self._connected())).items():
+            reached, unusable = await self._connected()
+            for member, found in (await self._begun(reached, unusable)).items():
                 await check_keys(member.store.host, self._codec)
                 member.accept(found)
+            for member, why in unusable.items():
+                member.fail(str(why))
             self.partitions.place()
         except BaseException:
             await self.close()
@@ -96,18 +103,38 @@ class PartitionedStore:
         for member in self.partitions.members:
             await member.close()
 
-    async def _connected(self) -> list[Partition]:
-        """The stores that can be reached. Raises StoreUnavailable if none can, StoreUnusable once all were tried."""
+    async def _connected(self) -> tuple[list[Partition], dict[Partition, StoreUnusable]]:
+        """The stores that can be used, and those that were reached and cannot.
+
+        Raises StoreUnavailable or StoreUnusable if none can, StoreUnusable for that of another application.
+        """
         members = self.partitions.members
         failures = await asyncio.gather(*(member.connect() for member in members), return_exceptions=True)
-        away = [failure for failure in failures if isinstance(failure, StoreUnavailable)]
-        refused = [failure for failure in failures if failure is not None and failure not in away]
-        if refused or len(away) == len(members):
-            raise (refused or away)[0]
-        return [member for member, failure in zip(members, failures, strict=True) if failure is None]
+        usable = [member for member, failure in zip(members, failures, strict=True) if failure is None]
+        unusable = {
+            member: failure
+            for member, failure in zip(members, failures, strict=True)
+            if isinstance(failure, StoreUnusable) and not isinstance(failure, OtherApplication)
+        }
+        others = [each for each in failures if each is not None and not isinstance(each, StoreUnavailable)]
+        fatal = [failure for failure in others if failure not in unusable.values()]
+        if fatal or not usable:
+            raise next(failure for failure in (*fatal, *others, *failures) if failure is not None)
+        return usable, unusable
 
-    async def _checked(self, reached: Collection[Partition]) -> dict[Partition, Shards]:
-        """The shards of each of these, if they are where they belong. Raises SettingsError."""
+    async def _begun(
+        self, reached: Collection[Partition], unusable: Mapping[Partition, StoreUnusable]
+    ) -> dict[Partition, PartitionRecord]:
+        """As ``_checked``; a new application is not begun beside a store that cannot be used."""
+        try:
+            return await self._checked(reached)
+        except StoreUnavailable:
+            for failure in unusable.values():
+                raise failure from None
+            raise
+
+    async def _checked(self, reached: Collection[Partition]) -> dict[Partition, PartitionRecord]:
+        """The record of each of these, if they are where they belong. Raises SettingsError."""
         members = self.partitions.members
         listed = [
             (shown(address), member.store) if member in reached else None
@@ -115,18 +142,18 @@ class PartitionedStore:
         ]
         found = await enrolled(listed, self._environment, creates=self._creates)
         return {
-            member: read_shards(store.record.shards)
+            member: store.record
             for member, store in zip(members, found, strict=True)
             if store is not None and store.record is not None
         }
 
-    async def _admit(self, member: Partition) -> Shards:
-        """The shards of a store that was reached later than others. Raises SettingsError."""
+    async def _admit(self, member: Partition) -> PartitionRecord:
+        """The record of a store that was reached later than others. Raises SettingsError."""
         reached = [other for other in self.partitions.members if other.is_open or other is member]
         found = await self._checked(reached)
         await check_keys(member.store.host, self._codec)
         # The shards of a store that was away may have moved before.
-        member.shards = found[member]
+        member.note(found[member])
         self.partitions.place()
         return found[member]
 
@@ -191,7 +218,7 @@ class _PartitionedReads:
         """
         found = await self._partitions.read_each(partial(_outlived, uids=uids, after=after))
         tasks = [task for _, those in found for task in those]
-        failures = [member.failed for member in self._partitions.members if member.failed is not None]
+        failures = [member.missing for member in self._partitions.members if member.missing is not None]
         if uids and not after and not tasks and failures:
             raise failures[0]
         return sorted(tasks, key=lambda task: task.uid)

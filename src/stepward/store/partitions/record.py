@@ -122,7 +122,8 @@ def check_alone(record: PartitionRecord | None) -> None:
 def new_record(number: int, count: int, first: str) -> PartitionRecord:
     """The record of a new partition."""
     shards = written(initial_shards(count)[number - 1])
-    return PartitionRecord(name=partition_name(number), number=number, count=count, first=first, shards=shards)
+    name = partition_name(number)
+    return PartitionRecord(name=name, number=number, count=count, first=first, shards=shards, placed_since=0.0)
 
 
 def _words(names: Sequence[str]) -> str:

@@ -17,3 +17,6 @@ class PartitionRecord(Struct, frozen=True, kw_only=True):
     """The identity of the first store: stores of one application have it in common."""
     shards: str
     """The shards that it holds, as 256 bits in hexadecimal."""
+    placed_since: float | None = None
+    """The instant (seconds since 1970) from which every id that is drawn is placed where its task is; None: earlier
+    versions drew ids of tasks that stand elsewhere, by a key or beside the task that they were forked from."""
