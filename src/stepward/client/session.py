@@ -35,7 +35,7 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted, TaskSearch, UpdateAct, UpdateRow
-from stepward.store.partitions.addresses import check_whole, is_address, opened_at
+from stepward.store.partitions.addresses import check_whole, is_address, opened_at, uid_of_fork
 from stepward.store.rules.directives.rewinding import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of
@@ -224,7 +224,8 @@ class ClientSession:
                 f"fork of task {origin.id}: expected no undo_later where an undo needs a second person, found it; have "
                 "the task undone, or fork without it"
             )
-        steps, uid = await self.store.client.steps(origin.id), self.new_uid()
+        steps = await self.store.client.steps(origin.id)
+        uid = uid_of_fork(self.store.client, origin.id, self.new_uid())
         fork = await forked(self.submissions.preparation, origin, steps, options, uid=uid, now=self.store.now())
         asked = replace(fork, actor=self.actor, reason=self._reason, expected=self._expected)
         submitted = await self.store.client.fork(asked)

@@ -24,7 +24,7 @@ from stepward.model.records import Task, WorkflowRecord
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
-from stepward.store.partitions.addresses import is_partitioned
+from stepward.store.partitions.addresses import is_partitioned, uid_for_key
 from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
@@ -260,9 +260,10 @@ class Preparation:
         }
         made = []
         for id, input in zip(ids, inputs, strict=False):
+            uid = self._environment.new_uid()
             if options.per_key is not None:
                 check_collected(options.per_key, input)
-            uid = self._environment.new_uid()
+                uid = uid_for_key(self._store, options.per_key.key, uid)
             made.append(Task(uid=uid, id=uid if id is None else submission_checks.task_id(id), input=input, **alike))
         return made
 

@@ -14,6 +14,7 @@ from stepward.store.contract import ClientStore, Identity, Store
 from stepward.store.open_store import identify, open_store
 from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.partitioned_store import PartitionedStore
+from stepward.store.partitions.placement import drawn_in, shard_of_key
 from stepward.store.partitions.record import check_alone
 
 NONE_MISSING: Mapping[str, str] = {}
@@ -60,6 +61,16 @@ def identify_any(addresses: Sequence[str]) -> Identity:
 def is_partitioned(store: ClientStore) -> bool:
     """Whether the store is made of several: a transaction is of one of them."""
     return isinstance(store, PartitionedClient)
+
+
+def uid_for_key(store: ClientStore, key: str, uid: str) -> str:
+    """The uid of a submission under a key: of several stores, one whose id is placed where the key is."""
+    return drawn_in(uid, frozenset({shard_of_key(key)})) if is_partitioned(store) else uid
+
+
+def uid_of_fork(store: ClientStore, origin: str, uid: str) -> str:
+    """The uid of a fork: of several stores, one whose id is placed where the origin is."""
+    return store.uid_beside(origin, uid) if isinstance(store, PartitionedClient) else uid
 
 
 def missing_in(store: Store) -> Mapping[str, str]:

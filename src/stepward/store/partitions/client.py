@@ -26,8 +26,10 @@ from stepward.store.contract import (
     UpdateAct,
     UpdateRow,
 )
+from stepward.store.partitions.locating.stray_tasks import StrayTasks
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import REFRESH_SECONDS, Partitions
+from stepward.store.partitions.placement import drawn_in, shard_of
 from stepward.store.rules.refusals import not_found
 from stepward.store.store_errors import ShardElsewhere
 
@@ -37,8 +39,9 @@ T = TypeVar("T")
 class PartitionedClient:
     """Implements ``ClientStore`` over partitions."""
 
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: Partitions, strays: StrayTasks) -> None:
         self._partitions = partitions
+        self._strays = strays
 
     def now(self) -> float:
         return self._partitions.now()
@@ -60,7 +63,7 @@ class PartitionedClient:
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         """In one transaction for each store; if one cannot be reached, those of the others are submitted."""
-        submitted: dict[int, Submitted] = {}
+        submitted = await self._strays.submitted(tasks)
 
         async def rest() -> None:
             await self._submit_rest(tasks, plans, submitted)
@@ -166,11 +169,18 @@ class PartitionedClient:
                     f"fork of task {origin}: expected an id that is placed in partition {home.name}, as its origin is, "
                     f"found {id!r:.100} of {self._partitions.placed(id).name}; leave the id out, or choose another"
                 )
+            if strays := await self._strays.submitted([fork.task]):
+                return strays[0]
             forked = await home.ask(lambda store: store.client.fork(fork))
             self._partitions.note([forked], home)
             return forked
 
         return await self._partitions.with_placement(beside)
+
+    def uid_beside(self, origin: str, uid: str) -> str:
+        """The uid of a fork, so that its id is placed where the origin is."""
+        home, shard = self._partitions.where(origin)[0], shard_of(origin)
+        return drawn_in(uid, home.shards if shard not in home.shards and home.shards else frozenset({shard}))
 
     async def ask_update(self, asked: UpdateAct) -> UpdateRow:
         """As ``ClientStore.ask_update``."""
@@ -217,7 +227,7 @@ class PartitionedClient:
     async def _first(self, id: str, verb: Callable[[ClientStore], Awaitable[T]]) -> T | None:
         """The first answer that is not empty; an id may be a uid, which says nothing of the place of a task whose id
         was chosen."""
-        return await self._partitions.first(lambda store: verb(store.client), bool, self._partitions.where(id))
+        return await self._partitions.first(lambda store: verb(store.client), bool, id)
 
     async def _of_task(self, id: str, verb: Callable[[ClientStore], Awaitable[T]]) -> T:
         """The result of a verb that raises TaskNotFound where the task is not."""
@@ -238,7 +248,7 @@ class PartitionedClient:
         while True:
             members, version = self._partitions.where(task), self._partitions.version
             found = await self._partitions.holder(
-                lambda store: store.client.completed_step(task, completion.run, completion.key), members
+                lambda store: store.client.completed_step(task, completion.run, completion.key), task
             )
             result = await (found or members[0]).ask(lambda store: verb(store.client))
             if result and self._partitions.may_move:
@@ -256,7 +266,7 @@ class PartitionedClient:
 
     async def _found(self, id: str) -> tuple[Partition, Task | None] | None:
         def look() -> Awaitable[tuple[Partition, Task | None] | None]:
-            return self._partitions.looked_for(lambda store: store.client.task(id), bool, self._partitions.where(id))
+            return self._partitions.looked_for(lambda store: store.client.task(id), bool, id)
 
         found = await look()
         # It may have been noted where it was before it moved.

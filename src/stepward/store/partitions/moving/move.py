@@ -22,12 +22,15 @@ from stepward.store.partitions.moving.arrival import Staging, arrive
 from stepward.store.partitions.moving.departure import leave, read_record, write_record
 from stepward.store.partitions.moving.scan import Scan
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards, written
+from stepward.store.partitions.record import new_record
 from stepward.store.sqlite.store import SqliteStore
 
 Q = load_queries(__package__, "moving.sql")
 
 CLOCK_SECONDS = 1.0
 """Most seconds between the clocks of two stores: instants move as they are."""
+DRAWN_SECONDS = 3600.0
+"""Seconds by which the clock of a host that draws ids may be ahead of that of a store."""
 COPIED = {
     "stepward_workflow": None,
     "stepward_flow_limit": None,
@@ -62,9 +65,8 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     added = await new.host.partition()
     if added is None and (await new.operators.tasks(TaskSearch(limit=1))).tasks:
         raise SettingsError(f"store: expected a new store in place {count}, found tasks in it; name a new one")
-    place = PartitionRecord(
-        name=partition_name(count), number=count, count=count, first=first, shards=written(frozenset())
-    )
+    place = replace(new_record(count, count, first), shards=written(frozenset()))
+    place = replace(place, placed_since=None if records[0] is None else records[0].placed_since)
     if added is not None and replace(added, shards=place.shards) != place:
         raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
     await share_key(stores, environment)
@@ -80,6 +82,7 @@ async def move_share(stores: Sequence[Store], environment: Environment) -> Async
     _check_engine(stores)
     target, count = stores[-1], len(stores)
     await _check_ready(stores, environment)
+    await _note_placed(stores)
     # What a process with the former list has set since the store was added is not there.
     await _copy_settings(stores[0], target)
     before, scans = initial_shards(count - 1), {number: Scan() for number in range(count)}
@@ -123,6 +126,15 @@ async def _check_ready(stores: Sequence[Store], environment: Environment) -> Non
                 f"partitions: expected a Scheduler that serves {partition_name(count)}, found none; start the "
                 f"application with all {count} stores first"
             )
+
+
+async def _note_placed(stores: Sequence[Store]) -> None:
+    """Notes from when on each drawn id is placed: every process was started again with the new list, and draws so."""
+    for store in stores:
+        async with store.client.transaction() as transaction:
+            record = await read_record(transaction)
+            if record.placed_since is None:
+                await write_record(transaction, replace(record, placed_since=store.now() + DRAWN_SECONDS))
 
 
 async def _record(store: Store) -> PartitionRecord:
