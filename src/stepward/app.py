@@ -278,7 +278,7 @@ class App(ScheduleDeclarations):
             registry=self.registry,
             agents=self.agents,
             submissions=self.submissions,
-            schedules=[each for each in self.schedules if place is None or place.holds(each.name)],
+            schedules=[each for each in self.schedules if place is None or await place.others.holds(each.name)],
             queues=queues,
             brokered=brokered,
             signer=signer,
@@ -294,7 +294,7 @@ class App(ScheduleDeclarations):
             failures=self._failures,
             codec=codec,
             keeper=keeper,
-            holds=None if place is None else place.holds,
-            owners=None if place is None else place.owners,
+            others=None if place is None else place.others,
+            others_queues=None if place is None else reach.queues_in(place.others.messages),
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)

@@ -5,32 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from stepward.clock import Environment
 from stepward.encryption import codec_of
-from stepward.errors import CommitUnknown, SettingsError, StoreError, StoreUnavailable
+from stepward.errors import (
+    CommitUnknown,
+    SettingsError,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+    TransportError,
+)
 from stepward.events import Hints, Observers
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
-from stepward.store.contract import ObjectOwnerStore
+from stepward.store.partitions.locating.other_partitions import OtherPartitions
+from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import REFRESH_SECONDS
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import partition_name
 from stepward.supervisor.pass_report import PassReport
 from stepward.transport.open_broker import is_broker
 
+UNUSABLE_SECONDS = 5.0
+"""Seconds between two tries to start actors on a store that could be reached, and not be used."""
+
 
 class PartitionPlace(NamedTuple):
-    """What the actors of one partition share with those of the others in this process, and what they hold."""
+    """What the actors of one partition share with those of the others in this process, and ask of the other stores."""
 
     hints: Hints
-    holds: Callable[[str], Awaitable[bool]]
-    """Whether a task of that id is placed here."""
-    owners: ObjectOwnerStore
-    """Those of large payloads in every store."""
+    others: OtherPartitions
 
 
 class BeginPartition(Protocol):
@@ -65,7 +72,7 @@ class PartitionsRunning(Running):
         """By partition, why its actors have not started."""
         self._actors: list[asyncio.Task[None]] = []
         self._ended = asyncio.Event()
-        self._placing: asyncio.Task[None] | None = None
+        self._watches: list[asyncio.Task[None]] = []
 
     @property
     def lent(self) -> dict[str, Any]:
@@ -73,10 +80,13 @@ class PartitionsRunning(Running):
         return {"hints": self.hints}
 
     async def start(self, begin: BeginPartition) -> None:
-        """Start the actors of every partition that can be reached. Raises StoreUnavailable if none can."""
+        """Start the actors of every partition that can be reached. Raises StoreError if none can."""
         await self.store.open()
         first = [asyncio.get_running_loop().create_future() for _ in self._served]
-        self._placing = asyncio.create_task(self._follow_moves(), name="placement")
+        self._watches = [
+            asyncio.create_task(self._follow_moves(), name="placement"),
+            asyncio.create_task(self._reach_others(), name="others"),
+        ]
         self._actors = [
             asyncio.create_task(self._run(number, begin, tried), name=partition_name(number))
             for number, tried in zip(self._served, first, strict=True)
@@ -123,7 +133,7 @@ class PartitionsRunning(Running):
 
     async def close(self) -> None:
         """Close the store that is made of all."""
-        tasks = [*self._actors, *([] if self._placing is None else [self._placing])]
+        tasks = [*self._actors, *self._watches]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -135,24 +145,31 @@ class PartitionsRunning(Running):
             await asyncio.sleep(max(self._poll, REFRESH_SECONDS))
             await self._whole.partitions.refresh(after=REFRESH_SECONDS)
 
+    async def _reach_others(self) -> None:
+        """Opens the stores that others serve once they can be reached: an alert is raised here for one that is down."""
+        others = [each for each in self._whole.partitions.members if each.number not in self._served]
+        while True:
+            await asyncio.sleep(max(self._poll, REFRESH_SECONDS))
+            for partition in others:
+                with suppress(StoreUnavailable):
+                    await partition.open()
+
     def _reasons(self, number: int) -> list[str]:
         running = self._started.get(number)
         return [self._waiting_for.get(number, "starting")] if running is None else running.unready()
 
-    async def _run(self, number: int, begin: BeginPartition, tried: asyncio.Future[StoreUnavailable | None]) -> None:
-        """Run the actors of one partition from when its store can be reached, until one ends."""
+    async def _run(self, number: int, begin: BeginPartition, tried: asyncio.Future[StoreError | None]) -> None:
+        """Run the actors of one partition from when its store can be reached, until one ends by a bug.
+
+        Where the store cannot be used they are started again once it can, and those of the others go on.
+        """
         try:
-            while number not in self._started:
+            while True:
+                await self._start(number, begin, tried)
                 try:
-                    self._started[number] = await self._begun(number, begin)
-                except (StoreUnavailable, CommitUnknown) as error:
-                    # A store that goes down during the start says either.
-                    self._observers.emit("store.unavailable", error=str(error))
-                    self._waiting_for[number] = str(error)
-                    _answer(tried, StoreUnavailable(str(error)))
-                    await asyncio.sleep(self._poll)
-            _answer(tried, None)
-            await self._started[number].wait()
+                    return await self._started[number].wait()
+                except StoreUnusable as error:
+                    await self._give_up(number, error)
         except BaseException as error:
             if not tried.done():
                 tried.set_exception(error)
@@ -160,14 +177,52 @@ class PartitionsRunning(Running):
         finally:
             self._ended.set()
 
-    async def _begun(self, number: int, begin: BeginPartition) -> Running:
+    async def _start(self, number: int, begin: BeginPartition, tried: asyncio.Future[StoreError | None]) -> None:
+        """Start them once the store can be used."""
         partition = self._whole.partitions.numbered(number)
+        while number not in self._started:
+            try:
+                running = await self._begun(partition, begin)
+            except (StoreUnavailable, CommitUnknown) as error:
+                # A store that goes down during the start says either.
+                if self._waiting_for.get(number) != str(error):
+                    self._observers.emit("store.unavailable", error=str(error))
+                failure: StoreError = StoreUnavailable(str(error))
+            except StoreUnusable as error:
+                self._report(partition, error)
+                failure = error
+            else:
+                self._started[number], partition.unusable = running, None
+                self._waiting_for.pop(number, None)
+                return _answer(tried, None)
+            self._waiting_for[number] = str(failure)
+            _answer(tried, failure)
+            await asyncio.sleep(self._poll if partition.unusable is None else max(self._poll, UNUSABLE_SECONDS))
+
+    async def _give_up(self, number: int, error: StoreUnusable) -> None:
+        """End the actors of a store that cannot be used. Raises the error where no other partition is served."""
+        partition = self._whole.partitions.numbered(number)
+        self._report(partition, error)
+        if all(self._whole.partitions.numbered(other).unusable is not None for other in self._served):
+            raise error
+        self._waiting_for[number] = str(error)
+        with suppress(StoreError, TransportError):
+            await self._started.pop(number).stop()
+        await asyncio.sleep(max(self._poll, UNUSABLE_SECONDS))
+
+    def _report(self, partition: Partition, error: StoreUnusable) -> None:
+        """One line for each reason; the Supervisor of another store raises an alert."""
+        if partition.unusable != str(error):
+            self._observers.emit("partition.failed", partition=partition.name, error=str(error))
+        partition.unusable = str(error)
+
+    async def _begun(self, partition: Partition, begin: BeginPartition) -> Running:
         await partition.open()
-        holds = partial(self._whole.partitions.holds, partition)
-        return await begin(self._served[number], place=PartitionPlace(self.hints, holds, self._whole.supervisor))
+        place = PartitionPlace(self.hints, OtherPartitions(self._whole, partition))
+        return await begin(self._served[partition.number], place=place)
 
 
-def _answer(tried: asyncio.Future[StoreUnavailable | None], failure: StoreUnavailable | None) -> None:
+def _answer(tried: asyncio.Future[StoreError | None], failure: StoreError | None) -> None:
     if not tried.done():
         tried.set_result(failure)
 
@@ -186,7 +241,7 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
     failure: StoreError | None = None
     try:
         for partition in store.partitions.members:
-            place = PartitionPlace(Hints(), partial(store.partitions.holds, partition), store.supervisor)
+            place = PartitionPlace(Hints(), OtherPartitions(store, partition))
             try:
                 await partition.open()
                 report = (await one(_settings_of(settings, partition.number), place)).plus(report)

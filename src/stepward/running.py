@@ -16,7 +16,7 @@ from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
-from stepward.store.contract import Store
+from stepward.store.contract import MessageStore, Store
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.contract import Transport
 from stepward.transport.large_payload_transport import LargePayloadTransport
@@ -164,7 +164,14 @@ class Reach:
 
     def queues(self, brokered: BrokerQueues | None) -> AppQueues:
         """The application's own queues: those at the broker, or else in the store."""
-        return with_large_payloads(sealed_queues(brokered or self._store_queues(), self.codec), self.keeper)
+        return self._whole(brokered or self._store_queues())
+
+    def queues_in(self, messages: MessageStore) -> AppQueues:
+        """The same in other stores, for messages that are passed on there."""
+        return self._whole(StoreQueues(messages, poll=self.settings.poll))
+
+    def _whole(self, queues: AppQueues) -> AppQueues:
+        return with_large_payloads(sealed_queues(queues, self.codec), self.keeper)
 
     def _store_queues(self) -> AppQueues:
         queues = StoreQueues(self.store.messages, poll=self.settings.poll)

@@ -146,6 +146,15 @@ async def test_a_response_queue_and_schedules_are_those_of_all_partitions(stores
         assert len(await client.schedules()) == 5
 
 
+async def test_a_schedule_that_code_declares_stands_where_its_name_is_placed_alone(stores: list[str]) -> None:
+    app, names = app_of(stores), [f"nightly-{number}" for number in range(6)]
+    for name in names:
+        app.schedule(name, child, "0 3 * * *", args=(1,))
+    async with app.running(), app.client() as client:
+        assert [schedule.name for schedule in await client.schedules()] == names
+        await asyncio.gather(*(client.trigger_schedule(name) for name in names))
+
+
 async def test_messages_that_a_reader_failed_over_are_read_again(stores: list[str]) -> None:
     async with app_of(stores).client() as client:
         whole: Any = session_of(client).store

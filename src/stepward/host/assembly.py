@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
@@ -16,7 +16,8 @@ from stepward.model.messages.signing import Signer
 from stepward.model.records import Role
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
-from stepward.store.contract import ObjectOwnerStore, Store
+from stepward.store.contract import Store
+from stepward.store.partitions.locating.other_partitions import OtherPartitions
 from stepward.submission import SubmissionQueue
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
@@ -54,10 +55,10 @@ class Parts:
     keeper: PayloadKeeper | None = None
     """Keeps large payloads outside; the store, the transport and the queues have it."""
     threads: bool = True
-    holds: Callable[[str], Awaitable[bool]] | None = None
-    """Of a store that is one of several, whether the task of an id is placed there; None for a store alone."""
-    owners: ObjectOwnerStore | None = None
-    """Of a store that is one of several, those of all: their large payloads stand at one place."""
+    others: OtherPartitions | None = None
+    """Of a store that is one of several, the others; None for a store alone."""
+    others_queues: AppQueues | None = None
+    """The applications' own queues of all stores, for messages that are passed on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

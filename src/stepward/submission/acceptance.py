@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from stepward.clock import Environment
@@ -29,6 +29,8 @@ STORE_PAUSE = 0.2
 
 Prepare = Callable[[Message, Accepted], Awaitable[Task]]
 """Makes the task record of an accepted message. Raises Refused for invalid input."""
+Routed = Callable[[Mapping[str, bytes]], Awaitable[Collection[str]]]
+"""Of messages by id, the ids of those that begin no task in this store. Raises StoreUnavailable."""
 Judged = Message | Refused
 """A message, or the reason why the body is none."""
 
@@ -47,6 +49,7 @@ class Acceptance:
         *,
         transaction: Callable[[], AbstractAsyncContextManager[Transaction]],
         prepare: Prepare,
+        routed: Routed,
         plans: Plans,
         store: str | None,
         environment: Environment,
@@ -57,6 +60,7 @@ class Acceptance:
         self._calls = AcceptCalls(submission.accept)
         self._transaction = transaction
         self._prepare = prepare
+        self._routed = routed
         self._plans = plans
         self._store = store
         """The store identity that a message may name; None in the simulation."""
@@ -92,12 +96,19 @@ class Acceptance:
 
     async def _write(self, found: Sequence[Stored], verdicts: Verdicts) -> None:
         messages = [self._read(stored) for stored in found]
+        bodies = {
+            each.id: stored.body for stored, each in zip(found, messages, strict=True) if isinstance(each, Message)
+        }
+        elsewhere = await self._routed(bodies)
         async with self._transaction() as transaction:
-            known = await transaction.known([each.id for each in messages if isinstance(each, Message)])
+            known = await transaction.known(list(bodies))
             until = self._clock.boot() + TRANSACTION_SECONDS
             for stored, message in zip(found, messages, strict=True):
                 verdicts.count += 1
-                await self._judge(stored, message, transaction, known, verdicts)
+                if isinstance(message, Message) and message.id in elsewhere:
+                    verdicts.done.append(stored.token)
+                else:
+                    await self._judge(stored, message, transaction, known, verdicts)
                 if self._clock.boot() >= until:
                     break
             self._failpoint("submission.commit.before")

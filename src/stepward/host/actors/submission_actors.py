@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from stepward.client import Options, Preparation
-from stepward.errors import Refused, StoreUnusable
+from stepward.errors import Refused, StoreUnavailable, StoreUnusable, TransportError
 from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
@@ -26,8 +26,8 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     )
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
-        if parts.holds is not None:
-            await _check_place(message, accepted, parts.holds)
+        if parts.others is not None:
+            _refuse_key(accepted)
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
@@ -37,6 +37,9 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
             return task
         check_size_under_rule(accepted.per_key, is_large=parts.keeper.is_large(task.input))
         return replace(task, input=await parts.keeper.put(task.uid, task.input))
+
+    async def routed(bodies: Mapping[str, bytes]) -> set[str]:
+        return await _routed(parts, queue, bodies)
 
     def submitted() -> None:
         parts.hints.hint()
@@ -48,6 +51,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         queue,
         transaction=parts.store.client.transaction,
         prepare=prepare,
+        routed=routed,
         plans=preparation.plans,
         store=None if parts.signer is None else parts.signer.store,
         environment=parts.environment,
@@ -65,13 +69,30 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     )
 
 
-async def _check_place(message: Message, accepted: Accepted, holds: Callable[[str], Awaitable[bool]]) -> None:
-    """Raises Refused for a message that belongs into another store of the application."""
-    if not await holds(message.id):
-        raise Refused(
-            f"message {message.id[:100]!r}: expected one whose id is placed in this partition, found one of another; "
-            "post it with every store of the application"
-        )
+async def _routed(parts: Parts, queue: str, bodies: Mapping[str, bytes]) -> set[str]:
+    """The ids of messages, by id, that begin no task in this store: those of tasks in another store, and those that are
+    placed in another, to which they are passed on.
+
+    Raises StoreUnavailable.
+    """
+    others, queues = parts.others, parts.others_queues
+    if others is None or queues is None:
+        return set()
+    away = [id for id in bodies if not await others.holds(id)]
+    if away:
+        parts.observers.emit("submission.passed_on", queue=queue, ids=away)
+        try:
+            await queues.put(queue, [(bodies[id], None) for id in away])
+        except TransportError as error:
+            raise StoreUnavailable(str(error)) from error
+    known = await others.known([id for id in bodies if id not in away])
+    for id in known:
+        parts.observers.emit("submission.duplicate", queue=queue, id=id)
+    return {*away, *known}
+
+
+def _refuse_key(accepted: Accepted) -> None:
+    """Raises Refused for a task under a key, which is placed by the key."""
     if accepted.per_key is not None:
         raise Refused(
             "per_key: expected none for messages of an application with several stores, where the message's id decides "

@@ -60,7 +60,7 @@ class SupervisorActor:
             await self._supervisor.close()
 
     async def _new(self) -> Supervisor:
-        parts = self._parts
+        parts, others = self._parts, self._parts.others
         self.instance = await self._leases.register(Role.SUPERVISOR, [], 0)
         return Supervisor(
             parts.store.supervisor,
@@ -71,5 +71,6 @@ class SupervisorActor:
             sinks=parts.sinks,
             webhooks=parts.webhooks,
             keeper=parts.keeper,
-            owners=parts.owners,
+            owners=None if others is None else others.owners,
+            down=dict if others is None else others.down,
         )
