@@ -26,6 +26,7 @@ WARNINGS = (
     "actor.failed",
     "alert.given_up",
     "alert.refused",
+    "partition.failed",
     "step.failed",
     "step.gave_up",
     "supervisor.forgave",

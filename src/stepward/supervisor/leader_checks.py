@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from stepward.events import AlertSink, Observers
@@ -32,12 +32,13 @@ def checks_of(
     sinks: Sequence[AlertSink],
     batches: BatchRunner,
     schedules: DueSchedules,
+    down: Callable[[], Mapping[str, str]],
 ) -> tuple[Check, ...]:
     """All checks."""
     return (
         SinkReport(store, sinks),
         Standbys(store, settings, observers),
         MixedCode(store, observers),
-        EarlyWarnings(store, settings, observers, locked=lambda: batches.locked, late_starts=schedules.late),
+        EarlyWarnings(store, settings, observers, locked=lambda: batches.locked, late_starts=schedules.late, down=down),
         StateHistory(store),
     )

@@ -7,7 +7,7 @@ loses leadership in the middle of a pass changes nothing more. It needs no workf
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -43,7 +43,8 @@ class Supervisor:
     """An instance of the Supervisor; ``turn`` makes one pass, ``once`` as many as are needed.
 
     ``archive`` replaces the folder that the settings name; ``keeper`` keeps large payloads, whose objects it deletes;
-    ``owners`` knows the tasks of all stores whose objects stand there, if there are several.
+    ``owners`` knows the tasks of all stores whose objects stand there, if there are several; ``down`` gives those that
+    are down, by name, with the reason.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Supervisor:
         archive: Archive | None = None,
         keeper: PayloadKeeper | None = None,
         owners: ObjectOwnerStore | None = None,
+        down: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._store = store
         self._instance = instance
@@ -72,7 +74,7 @@ class Supervisor:
         self._alerts = Beside([self._delivery.run_on], observers, self._actor)
         self._webhook_delivery = WebhookDelivery(store, webhooks, observers, environment, lambda: self._led)
         self._webhooks = Beside(self._webhook_delivery.works, observers, self._actor)
-        self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules)
+        self._checks = checks_of(store, settings, observers, sinks, self._batches, self._schedules, down)
         self._retention = Retention(
             store,
             settings=settings,

@@ -40,6 +40,7 @@ SEVERITIES: Mapping[str, Severity] = {
             "key_missing",
             "non_deterministic",
             "old_wire",
+            "partition_down",
             "queue_refused",
             "queue_unserved",
             "task_error",

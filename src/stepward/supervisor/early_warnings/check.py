@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -42,12 +42,14 @@ class EarlyWarnings:
         *,
         locked: Callable[[], Sequence[Batch]],
         late_starts: Callable[[], Sequence[LateStart]],
+        down: Callable[[], Mapping[str, str]],
     ) -> None:
         """``locked`` gives the batches that wait for a key which this process lacks; ``late_starts`` those of
-        schedules since it was last called."""
+        schedules since it was last called; ``down`` the other stores that are, by name, and why."""
         self._store = store
         self._locked = locked
         self._late_starts = late_starts
+        self._down = down
         self._settings = settings
         self._observers = observers
         self._ages = None if settings.warn_queue_age is None else QueueAges(settings.warn_queue_age)
@@ -74,6 +76,7 @@ class EarlyWarnings:
         late = [] if share is None else await self._store.late_leases(share)
         found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *warning_alerts.missing_keys(self._locked())]
         found += warning_alerts.late_schedules(self._late_starts(), self._settings.warn_schedule_late or 0.0)
+        found += warning_alerts.partitions_down(self._down())
         if now >= self._slow_look_at:
             self._slow_look_at = now + SLOW_LOOK_EVERY
             found += [*await self._of_work(now), *await self._of_servers()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +15,16 @@ from stepward.store.contract import Batch, Standby
 from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask
 from stepward.supervisor.due_schedules import LateStart
 
-KINDS = ("task_late", "queue_old", "lease_late", "disk_low", "standby_behind", "key_missing", "schedule_late")
+KINDS = (
+    "task_late",
+    "queue_old",
+    "lease_late",
+    "disk_low",
+    "standby_behind",
+    "key_missing",
+    "schedule_late",
+    "partition_down",
+)
 MOST_NAMED = 5
 """Most tasks that one message names."""
 
@@ -127,6 +136,19 @@ def missing_keys(batches: Iterable[Batch]) -> list[Alert]:
             batch=batch.id,
         )
         for batch in batches
+    ]
+
+
+def partitions_down(down: Mapping[str, str]) -> list[Alert]:
+    """One alert for each partition, by why it is down."""
+    return [
+        _alert(
+            "partition_down",
+            f"partition {name}: expected its store in use, found its tasks stand still: {why}; the tasks of the other "
+            "stores go on",
+            partition=name,
+        )
+        for name, why in down.items()
     ]
 
 
