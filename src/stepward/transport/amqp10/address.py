@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from stepward.clock import Clock
 from stepward.errors import SettingsError
 from stepward.transport.amqp10.service_bus.tokens import TokenSource
-from stepward.transport.broker.queue_names import check_not_service_bus
+from stepward.transport.broker.address_scheme import check_not_service_bus
 from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "amqp10://USER:PASSWORD@HOST:5672/VHOST or amqp10s://USER:PASSWORD@HOST1,HOST2?ca=FILE"

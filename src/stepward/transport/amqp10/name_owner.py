@@ -11,7 +11,8 @@ from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import Sent
-from stepward.transport.broker.queue_names import BrokerNames, check_claim
+from stepward.transport.broker.name_owner import check_claim
+from stepward.transport.broker.queue_names import BrokerNames
 
 QUIET_SECONDS = 0.3
 """Seconds for which another process may hold the message while it reads it."""

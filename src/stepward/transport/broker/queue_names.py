@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from msgspec import Struct
 
 from stepward.errors import SettingsError
 
 OPTION = "prefix="
-SERVICE_BUS = ".servicebus.windows.net"
 PREFIX = re.compile(r"[A-Za-z0-9_-]{1,50}")
 
 
@@ -48,24 +46,3 @@ def names_at(address: str, app: str) -> tuple[str, BrokerNames]:
         raise SettingsError(f"transport: expected one prefix= of 1 to 50 of A-Z a-z 0-9 _ -, found {found}; change it")
     rest = "&".join(option for option in options if not option.startswith(OPTION))
     return f"{head}?{rest}" if rest else head, BrokerNames(app, prefixes[0])
-
-
-def check_not_service_bus(hosts: Iterable[str | None]) -> None:
-    """Raise SettingsError for a host of Azure Service Bus, which another scheme of addresses names."""
-    found = next((host for host in hosts if host is not None and host.endswith(SERVICE_BUS)), None)
-    if found is not None:
-        raise SettingsError(
-            f"transport: expected sb:// for the namespace {found[:100]} of Azure Service Bus, found another scheme; "
-            f"write sb://POLICY:KEY@{found[:100]}, or sb://{found[:100]} for an identity of Microsoft Entra"
-        )
-
-
-def check_claim(broker: str, names: BrokerNames, store: str, owner: str, marker: str) -> None:
-    """Raise SettingsError unless ``store`` owns the application's name according to ``marker``."""
-    if owner != store:
-        found = f"the store {owner!r:.60}"
-        raise SettingsError(
-            f"transport: expected the application {names.app!r} of the store {store!r} at {broker}, found {found}; "
-            "give one of the two a prefix (?prefix=NAME in its address), or delete the "
-            f"{marker} if that store is gone"
-        )

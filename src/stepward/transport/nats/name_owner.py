@@ -6,7 +6,8 @@ from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig, StreamInfo
 from nats.js.errors import BadRequestError, NotFoundError
 
-from stepward.transport.broker.queue_names import BrokerNames, check_claim
+from stepward.transport.broker.name_owner import check_claim
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.nats.connection import NatsConnection
 
 ANSWER_SECONDS = 2.0

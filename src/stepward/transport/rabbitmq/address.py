@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from stepward.errors import SettingsError
-from stepward.transport.broker.queue_names import check_not_service_bus
+from stepward.transport.broker.address_scheme import check_not_service_bus
 from stepward.transport.broker.tls import TlsFiles, tls_files
 
 EXAMPLE = "amqp://USER:PASSWORD@HOST:5672/VHOST or amqps://USER:PASSWORD@HOST1,HOST2/VHOST?ca=FILE"

@@ -14,7 +14,8 @@ from aio_pika.exceptions import ChannelPreconditionFailed
 from aiormq.exceptions import ChannelAccessRefused
 
 from stepward.errors import TransportError
-from stepward.transport.broker.queue_names import BrokerNames, check_claim
+from stepward.transport.broker.name_owner import check_claim
+from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.rabbitmq.channels import exchange_is_there, own_channel
 from stepward.transport.rabbitmq.connection import RabbitConnection
 

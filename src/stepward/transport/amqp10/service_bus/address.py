@@ -10,7 +10,7 @@ from stepward.errors import SettingsError
 from stepward.settings.plaintext_connections import is_local
 from stepward.transport.amqp10.address import AmqpAddress
 from stepward.transport.amqp10.service_bus.tokens import EntraIdentity, SasKey, TokenSource
-from stepward.transport.broker.queue_names import SERVICE_BUS
+from stepward.transport.broker.address_scheme import SERVICE_BUS
 from stepward.transport.broker.tls import tls_files
 
 EXAMPLE = "sb://POLICY:KEY@NAMESPACE.servicebus.windows.net, or sb://NAMESPACE for an identity of Microsoft Entra"

@@ -8,7 +8,8 @@ from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.management import ManagementNode
-from stepward.transport.broker.queue_names import BrokerNames, check_claim
+from stepward.transport.broker.name_owner import check_claim
+from stepward.transport.broker.queue_names import BrokerNames
 
 LOCKED = "com.microsoft:session-cannot-be-locked"
 SESSION_FILTER = "com.microsoft:session-filter"
