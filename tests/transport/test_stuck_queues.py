@@ -12,7 +12,8 @@ import pytest
 from stepward.clock import Environment
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.rabbitmq.requests.request_queues import RequestQueues
+from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations
 
 HOUR = 3600.0
 
@@ -66,12 +67,11 @@ class Stage:
     def __init__(self) -> None:
         self.server = Channel()
         link: Any = self.server
-        self.queues = RequestQueues(
-            link, BrokerNames("shop"), asyncio.get_running_loop().time, Environment(), self._broadcast_loss
-        )
+        queues = QueueDeclarations(link, BrokerNames("shop"), self._broadcast_loss)
+        self.publisher = RequestPublisher(link, queues, asyncio.get_running_loop().time, Environment())
 
     async def append(self) -> None:
-        await self.queues.append("agents.x", [MessageBatch(b"[]", float("inf"))])
+        await self.publisher.append("agents.x", [MessageBatch(b"[]", float("inf"))])
 
     async def time_out(self, times: int) -> None:
         self.server.answers = False

@@ -14,7 +14,7 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from stepward.errors import QueueRefused
 from stepward.model.records import Role
 from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.request_queues import ARGUMENTS, RequestQueues
+from stepward.transport.rabbitmq.requests.queue_declarations import ARGUMENTS, QueueDeclarations
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app
 from tests.transport.messages import reply
@@ -101,9 +101,9 @@ async def test_what_is_deleted_while_a_reply_is_sent_is_made_again(
 ) -> None:
     """Another process deletes the queue, as its Scheduler has ended; an operator deletes the exchange."""
     app, events, deleted = new_app(), Heard(), list[str]()
-    declare = RequestQueues.declare
+    declare = QueueDeclarations.declare
 
-    async def interrupted(self: RequestQueues, queue: str, channel: AbstractChannel) -> AbstractQueue:
+    async def interrupted(self: QueueDeclarations, queue: str, channel: AbstractChannel) -> AbstractQueue:
         made = await declare(self, queue, channel)
         if queue == DEAD and not deleted:
             deleted.append(queue)
@@ -116,7 +116,7 @@ async def test_what_is_deleted_while_a_reply_is_sent_is_made_again(
 
     async with brokered(address, app=app, events=events) as agents, brokered(address, app=app) as transport:
         await agents.publish("replies.scheduler-other", [reply("o1")])
-        monkeypatch.setattr(RequestQueues, "declare", interrupted)
+        monkeypatch.setattr(QueueDeclarations, "declare", interrupted)
         await agents.publish(DEAD, [reply("late")])
         assert deleted
         await transport.adopt([DEAD], HEIR)
@@ -138,7 +138,7 @@ async def test_a_reply_that_no_heir_takes_stays_where_it_is(address: str, monkey
         await transport.publish(DEAD, [reply("o1")])
         with monkeypatch.context() as full:
             full.setattr(
-                "stepward.transport.rabbitmq.requests.request_queues.ARGUMENTS", ARGUMENTS | {"x-max-length": 1}
+                "stepward.transport.rabbitmq.requests.queue_declarations.ARGUMENTS", ARGUMENTS | {"x-max-length": 1}
             )
             with pytest.raises(QueueRefused):
                 for number in range(5):

@@ -20,7 +20,7 @@ from stepward import Queues
 from stepward.errors import QueueRefused
 from stepward.host.queues import refused_queue_alerts
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import request_queues
+from stepward.transport.rabbitmq.requests import queue_declarations
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
 from tests.transport.messages import request
@@ -84,7 +84,7 @@ async def test_an_alert_of_a_process_that_is_gone_ends_when_the_queue_works_agai
 
 
 async def test_a_full_queue_is_a_refusal_that_closes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_queues, "ARGUMENTS", request_queues.ARGUMENTS | {"x-max-length": 1})
+    monkeypatch.setattr(queue_declarations, "ARGUMENTS", queue_declarations.ARGUMENTS | {"x-max-length": 1})
     transport = await opened(address, app=new_app(), events=(events := Heard()))
     try:
         with pytest.raises(QueueRefused, match=r"queue agents.payments: .*found: it takes no more"):

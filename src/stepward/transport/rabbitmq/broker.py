@@ -21,7 +21,8 @@ from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnect
 from stepward.transport.rabbitmq.name_owner import claim
 from stepward.transport.rabbitmq.requests.consumer import RabbitHandle, RabbitSource
 from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.request_queues import RequestQueues, is_there
+from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations, is_there
 from stepward.transport.wire.losses import encode_loss
 from stepward.transport.wire.wire_events import SINGLE
 
@@ -56,8 +57,9 @@ class RabbitBroker:
         )
         self._own = self._new_name()
         """The queue of broadcasts to this process; if it is gone, the broker has lost its data."""
-        self._queues = RequestQueues(self._link, names, now, environment, self._broadcast_loss)
-        self._adoption = EndedQueues(self._link, self._queues)
+        self._queues = QueueDeclarations(self._link, names, self._broadcast_loss)
+        self._publisher = RequestPublisher(self._link, self._queues, now, environment)
+        self._adoption = EndedQueues(self._link, self._queues, self._publisher)
         self._now = now
         self._sources: dict[str, tuple[RabbitSource, Consumer[RabbitHandle]]] = {}
         self._broadcasts: AbstractExchange | None = None
@@ -73,7 +75,7 @@ class RabbitBroker:
         await self._queues.ensure(queue)
 
     async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
-        await self._queues.append(queue, batches)
+        await self._publisher.append(queue, batches)
 
     def source(self, queue: str, intake: Consumer[RabbitHandle]) -> RabbitSource:
         source = RabbitSource(self._link, self._queues, queue, intake, self._now)

@@ -17,7 +17,8 @@ from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.consuming.local_leases import LOOK_SECONDS, LocalLeases
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.rabbitmq.requests.request_queues import RETURNED, RequestQueues
+from stepward.transport.rabbitmq.requests.publisher import RETURNED
+from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations
 
 MOST_PREFETCHED = 60_000
 
@@ -35,7 +36,7 @@ class RabbitSource(LocalLeases[RabbitHandle]):
     def __init__(
         self,
         link: RabbitConnection,
-        queues: RequestQueues,
+        queues: QueueDeclarations,
         queue: str,
         intake: Consumer[RabbitHandle],
         now: Callable[[], float],

@@ -11,7 +11,8 @@ from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.ended_queues import EndedQueueTurns
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitConnection
-from stepward.transport.rabbitmq.requests.request_queues import UNCLAIMED, RequestQueues
+from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests.queue_declarations import UNCLAIMED, QueueDeclarations
 from stepward.transport.rabbitmq.requests.stuck_queues import DELETE_SECONDS
 
 MOST_ADOPTED = 10_000
@@ -24,10 +25,11 @@ NEVER = float("inf")
 class EndedQueues(EndedQueueTurns):
     """Moves the messages of queues of dead instances to their heirs, and deletes queues without messages."""
 
-    def __init__(self, link: RabbitConnection, queues: RequestQueues) -> None:
+    def __init__(self, link: RabbitConnection, queues: QueueDeclarations, publisher: RequestPublisher) -> None:
         super().__init__()
         self._link = link
         self._queues = queues
+        self._publisher = publisher
 
     async def adopt(self, queue: str, heir: str) -> None:
         """Move a queue's messages; those taken by another process return when it dies, and are moved then."""
@@ -70,7 +72,7 @@ class EndedQueues(EndedQueueTurns):
             message = await left.get(fail=False, timeout=ANSWER_SECONDS)
             if message is None:
                 return
-            await self._queues.append(heir, [MessageBatch(message.body, NEVER)])
+            await self._publisher.append(heir, [MessageBatch(message.body, NEVER)])
             await message.ack()
 
     async def _delete(self, queue: str, channel: AbstractChannel) -> bool:

@@ -1,24 +1,18 @@
-"""The application's queues: quorum queues, each declared when it is first used over a connection."""
+"""Declarations of the queues of requests and replies: quorum queues, each declared at its first use over a connection."""
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
-from aio_pika import DeliveryMode, ExchangeType, Message
+from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractQueue, FieldValue
-from aio_pika.exceptions import ChannelNotFoundEntity, PublishError
+from aio_pika.exceptions import ChannelNotFoundEntity
 from aiormq.exceptions import ChannelAccessRefused
 
-from stepward.clock import Environment
 from stepward.model.messages.requests import reply_queue
-from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.rabbitmq.requests.stuck_queues import QueueSilences, delete_stuck
-from stepward.transport.wire.wire_events import BATCH
 
 DAY = 86_400.0
 MOST_AGE = 7 * DAY
@@ -26,8 +20,6 @@ MILLISECONDS = 1000
 REPLIES = reply_queue("")
 UNCLAIMED = reply_queue("unclaimed")
 """The queue of replies whose Scheduler's queue is gone."""
-RETURNED = "stepward-returned"
-"""A header: the message may have been delivered before, though it is new in this queue."""
 ARGUMENTS: dict[str, FieldValue] = {
     "x-queue-type": "quorum",
     "x-message-ttl": int(MOST_AGE * MILLISECONDS),
@@ -42,24 +34,17 @@ ARGUMENTS: dict[str, FieldValue] = {
 }
 
 
-class RequestQueues:
-    """Declares queues and appends to them; ``now`` is the store's clock."""
+class QueueDeclarations:
+    """Declares queues, and knows those that this login may not declare."""
 
     def __init__(
-        self,
-        link: RabbitConnection,
-        names: BrokerNames,
-        now: Callable[[], float],
-        environment: Environment,
-        broadcast_loss: Callable[[str], Awaitable[None]],
+        self, link: RabbitConnection, names: BrokerNames, broadcast_loss: Callable[[str], Awaitable[None]]
     ) -> None:
         self._broadcast_loss = broadcast_loss
         self._root = names.root
-        self._exchange = f"{names.root}.queues"
+        self.exchange = f"{names.root}.queues"
         """Through this exchange a login reaches the queues that its topic permission names, and no others."""
         self._link = link
-        self._now = now
-        self._environment = environment
         self._line: RabbitChannels | None = None
         self._declared: set[str] = set()
         self._others: set[str] = set()
@@ -67,7 +52,6 @@ class RequestQueues:
         self._has_exchange = False
         self._known: set[str] = set()
         """Queues that were declared over this connection or an earlier one."""
-        self._silences = QueueSilences()
 
     def name(self, queue: str) -> str:
         """The queue's name at the broker."""
@@ -86,32 +70,23 @@ class RequestQueues:
         """Make a queue unless this process knows that it exists."""
         line = await self._link.line()
         with self._link.reaching(f"queue {queue}"):
-            await self._ensure(queue, line)
+            await self.ensure_over(line, queue)
 
     async def renew(self, queue: str, line: RabbitChannels) -> None:
         """Make a queue unless it exists, whatever this process knows, or this login may not declare it."""
+        self.forget(queue)
+        await self.ensure_over(line, queue)
+
+    def forget(self, queue: str) -> None:
+        """The queue may be gone: the next use declares it again."""
         self._declared.discard(queue)
-        await self._ensure(queue, line)
 
-    async def append(self, queue: str, batches: Sequence[MessageBatch]) -> None:
-        """Append messages, all at once; each is confirmed."""
-        line = await self._link.line()
-        with self._link.reaching(f"queue {queue}"):
-            await self._ensure(queue, line)
-            try:
-                await self._append(queue, batches, line)
-            except PublishError:
-                # The queue was deleted.
-                self._declared.discard(queue)
-                await self._ensure(queue, line)
-                await self._append(queue, batches, line)
-                await self.broadcast_loss(queue)
-            except TimeoutError:
-                await self._replace_if_stuck(queue, line)
-                raise
-        self._silences.end(queue)
+    def is_of_others(self, queue: str) -> bool:
+        """Whether this login may not declare the queue, and reaches it through the exchange."""
+        return queue in self._others
 
-    async def _ensure(self, queue: str, line: RabbitChannels) -> None:
+    async def ensure_over(self, line: RabbitChannels, queue: str) -> None:
+        """Make a queue unless it was made over this connection."""
         if line is not self._line:
             self._line = line
             self._declared.clear()
@@ -151,56 +126,20 @@ class RequestQueues:
             await self._declare_exchange(channel)
             self._has_exchange = True
         bound = await channel.get_queue(self.name(queue), ensure=False)
-        await bound.bind(self._exchange, routing_key=queue, timeout=ANSWER_SECONDS)
+        await bound.bind(self.exchange, routing_key=queue, timeout=ANSWER_SECONDS)
 
     async def _declare_exchange(self, channel: AbstractChannel) -> None:
         """Move a reply whose queue is gone, because its Scheduler ended, to the queue for successors."""
         unclaimed = await channel.declare_exchange(
-            f"{self._exchange}.unclaimed", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
+            f"{self.exchange}.unclaimed", ExchangeType.FANOUT, durable=True, timeout=ANSWER_SECONDS
         )
         await (await self.declare(UNCLAIMED, channel)).bind(unclaimed, timeout=ANSWER_SECONDS)
         await channel.declare_exchange(
-            self._exchange,
+            self.exchange,
             ExchangeType.TOPIC,
             durable=True,
             arguments={"alternate-exchange": unclaimed.name},
             timeout=ANSWER_SECONDS,
-        )
-
-    async def _replace_if_stuck(self, queue: str, line: RabbitChannels) -> None:
-        """Delete a queue that takes nothing while its server answers; its requests are sent again.
-
-        RabbitMQ 3.10 may leave a queue without a leader if a server dies while the queue is made.
-        """
-        if not self._silences.is_stuck(queue):
-            return
-        await delete_stuck(line, self.name(queue))
-        self._silences.end(queue)
-        self._declared.discard(queue)
-        await self.broadcast_loss(queue)
-
-    async def _append(self, queue: str, batches: Sequence[MessageBatch], line: RabbitChannels) -> None:
-        channel = await line.publishing.channel()
-        exchange, key = channel.default_exchange, self.name(queue)
-        if queue in self._others:
-            exchange, key = await channel.get_exchange(self._exchange, ensure=False), queue
-        ended = await asyncio.gather(
-            *(exchange.publish(self._message(batch), key, timeout=ANSWER_SECONDS) for batch in batches),
-            return_exceptions=True,
-        )
-        for outcome in ended:
-            if isinstance(outcome, BaseException):
-                raise outcome
-
-    def _message(self, batch: MessageBatch) -> Message:
-        age = batch.expires_at - self._now()
-        return Message(
-            batch.body,
-            content_type=BATCH,
-            delivery_mode=DeliveryMode.PERSISTENT,
-            expiration=math.ceil(max(age, 0.0)) + 1 if age < MOST_AGE else None,
-            message_id=self._environment.new_uid(),
-            headers={RETURNED: True} if batch.is_returned else None,
         )
 
 
