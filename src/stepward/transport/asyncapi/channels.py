@@ -1,11 +1,26 @@
-"""The queues of an application for the AsyncAPI document: names at each broker, messages, and who acts on them."""
+"""The channels of the AsyncAPI document: the queues of an application at each broker, and the operations on them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from msgspec import Struct
 
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import request_queues
+from stepward.transport.rabbitmq.requests import queue_declarations
+
+NATS, RABBITMQ, AMQP10 = "nats", "rabbitmq", "amqp10"
+AMQP = "0.3.0"
+PARAMETERS = {
+    "app": "The name of the application, as in its `App`.",
+    "agent": "The name of the Agent.",
+    "instance": "The requesting Scheduler: `replyto` is `replies.` and this.",
+    "queue": "The name of the submission queue, as in `app.submission`. At NATS `=` stands for each dot in it.",
+    "name": "The front end's choice: `replyto` is `replies.`, the application, a dot and this. At NATS `=` stands "
+    "for each dot in it.",
+}
+
+Node = dict[str, Any]
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -30,7 +45,7 @@ class Route(Struct, frozen=True, kw_only=True):
     """The arguments of the queue's declaration there."""
 
 
-ASKED = tuple(request_queues.ARGUMENTS.items())
+ASKED = tuple(queue_declarations.ARGUMENTS.items())
 POSTED = tuple(declarations.POSTED.items())
 RESPONSE_ARGUMENTS = tuple(declarations.RESPONSE_ARGUMENTS.items())
 
@@ -150,3 +165,92 @@ ACTS = (
         text="Receive the task's events. An event may come twice, under the same id and sequence.",
     ),
 )
+
+
+def servers() -> Node:
+    """The brokers."""
+    return {
+        NATS: {
+            "host": "{host}",
+            "protocol": "nats",
+            "description": "NATS 2.12.7 or newer, with JetStream.",
+            "variables": {"host": {"default": "localhost:4222"}},
+        },
+        RABBITMQ: {
+            "host": "{host}",
+            "protocol": "amqp",
+            "protocolVersion": "0.9.1",
+            "description": "RabbitMQ 3.10 or newer.",
+            "variables": {"host": {"default": "localhost:5672"}},
+        },
+        AMQP10: {
+            "host": "{host}",
+            "protocol": "amqp1",
+            "protocolVersion": "1.0",
+            "description": "RabbitMQ with its plugin for AMQP 1.0: a link's address is `/queue/` and the channel's, "
+            "for broadcasts `/topic/` and the channel's. Apache ActiveMQ 5: it is the channel's, for broadcasts "
+            "`topic://` and the channel's.",
+            "variables": {"host": {"default": "localhost:5672"}},
+        },
+    }
+
+
+def channels() -> Node:
+    """Each kind of queue at each broker."""
+    found: Node = {}
+    for route in ROUTES:
+        found[f"{NATS}.{route.key}"] = _channel(route, NATS) | _jetstream(route)
+        found[f"{RABBITMQ}.{route.key}"] = _channel(route, RABBITMQ) | _amqp(route)
+        found[f"{AMQP10}.{route.key}"] = _channel(route, AMQP10)
+    return found
+
+
+def operations() -> Node:
+    """The actions of an Agent or a front end at each broker."""
+    return {f"{broker}.{act.key}": _operation(act, broker) for act in ACTS for broker in (NATS, RABBITMQ, AMQP10)}
+
+
+def _channel(route: Route, broker: str) -> Node:
+    address = route.subject if broker == NATS else route.queue
+    messages = (*route.messages, *route.of_rabbitmq) if broker == RABBITMQ else route.messages
+    return {
+        "address": address,
+        "title": route.title,
+        "description": route.text,
+        "servers": [{"$ref": f"#/servers/{broker}"}],
+        "parameters": {name: {"description": text} for name, text in PARAMETERS.items() if f"{{{name}}}" in address},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in messages},
+    }
+
+
+def _jetstream(route: Route) -> Node:
+    if route.stream is None:
+        return {}
+    consumer = {"durable_name": route.consumer, "filter_subject": route.subject, "ack_policy": "explicit"}
+    shared = {"consumer": consumer} if route.consumer is not None else {}
+    return {"x-jetstream": {"stream": route.stream, "retention": route.retention, **shared}}
+
+
+def _amqp(route: Route) -> Node:
+    if route.stream is None:
+        exchange = {"name": route.queue, "type": "fanout", "durable": True}
+        return {"bindings": {"amqp": {"is": "routingKey", "exchange": exchange, "bindingVersion": AMQP}}}
+    queue = {"name": route.queue, "durable": True, "exclusive": False, "autoDelete": False}
+    return {
+        "bindings": {"amqp": {"is": "queue", "queue": queue, "bindingVersion": AMQP}},
+        "x-arguments": dict(route.arguments),
+    }
+
+
+def _operation(act: RouteAct, broker: str) -> Node:
+    channel = f"#/channels/{broker}.{act.route}"
+    operation: Node = {
+        "action": act.action,
+        "channel": {"$ref": channel},
+        "summary": act.text,
+        "messages": [{"$ref": f"{channel}/messages/{name}"} for name in act.messages],
+    }
+    if broker != RABBITMQ or act.route == "told":
+        return operation
+    manner: Node = {"ack": True} if act.action == "receive" else {"deliveryMode": 2, "mandatory": True}
+    return operation | {"bindings": {"amqp": {**manner, "bindingVersion": AMQP}}}
