@@ -15,7 +15,7 @@ from servers.certificates import Authority
 from servers.service_bus.namespace import ALL, Namespace
 from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.model.messages.signing import Signer, StoreIdentity
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.socket_driver import Login
 from stepward.transport.amqp10.service_bus.tokens import EntraIdentity, signature
 from stepward.transport.broker.tls import TlsFiles

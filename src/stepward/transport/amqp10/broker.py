@@ -10,7 +10,7 @@ from stepward.transport.amqp10.address import AmqpAddress
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.name_owner import claim
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import RETURNED, Sent
 from stepward.transport.amqp10.requests.consumer import AmqpSource

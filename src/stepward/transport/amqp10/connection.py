@@ -12,7 +12,7 @@ from stepward.errors import QueueRefused, TransportError
 from stepward.events import Observers
 from stepward.transport.amqp10.address import AmqpAddress
 from stepward.transport.amqp10.node_addresses import MEBIBYTE, Place, Places, places_of
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpFault, AmqpRefused, LoginRefused
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink, SendingLink
 from stepward.transport.amqp10.protocol.messages import Sent

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import Sent
 from stepward.transport.broker.name_owner import check_claim

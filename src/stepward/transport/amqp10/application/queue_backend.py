@@ -14,7 +14,7 @@ from stepward.transport.amqp10.application.response_queue import WATCHED, AmqpRe
 from stepward.transport.amqp10.application.work_queue import AmqpTaking
 from stepward.transport.amqp10.connection import NOT_FOUND, Amqp10Connection
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import EXPIRES, Sent

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from stepward.errors import TransportError
 from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.protocol.messages import EXPIRES, TRIES, Sent
 from stepward.transport.amqp10.service_bus.locks import Locks

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpFault, AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink, SendingLink
 from stepward.transport.amqp10.protocol.messages import Arrived, Asked

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from stepward.errors import QueueRefused, TransportError
 from stepward.transport.amqp10.connection import Amqp10Connection
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.protocol.messages import RETURNED, Sent

@@ -7,7 +7,7 @@ import contextlib
 
 from stepward.clock import Clock
 from stepward.errors import TransportError
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpFault
 from stepward.transport.amqp10.protocol.management import ManagementNode
 from stepward.transport.amqp10.service_bus.tokens import TokenSource

@@ -12,7 +12,7 @@ from proton import Array, Data, symbol
 from stepward.clock import Clock
 from stepward.errors import QueueRefused
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpFault
 from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.protocol.management import ManagementNode

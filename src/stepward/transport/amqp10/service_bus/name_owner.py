@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.transport.amqp10.node_addresses import Place
-from stepward.transport.amqp10.protocol.event_dispatch import AmqpConnection
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
 from stepward.transport.amqp10.protocol.management import ManagementNode
 from stepward.transport.broker.name_owner import check_claim

@@ -1,4 +1,4 @@
-"""One connection with its links: the engine's events go to the link that they concern."""
+"""One connection: opened, closed, and its links; the protocol engine's events go to the link that they concern."""
 
 from __future__ import annotations
 
@@ -13,13 +13,10 @@ from proton import Connection, Event, Link, Terminus, symbol
 
 from stepward.transport.amqp10.protocol.faults import AmqpFault, fault
 from stepward.transport.amqp10.protocol.links import AmqpEndpoint, Received, ReceivingLink, SendingLink
-from stepward.transport.amqp10.protocol.socket_driver import MOST_FRAME_BYTES, SILENT, Driver, Login
+from stepward.transport.amqp10.protocol.sessions import Sessions, is_rabbitmq, product_of
+from stepward.transport.amqp10.protocol.socket_driver import SILENT, Driver, Login
 
 CLOSE_SECONDS = 1.0
-MOST_UNANSWERED = 500
-"""Most sessions that are left as the peer ended them; RabbitMQ takes 2,048 in a connection."""
-WINDOW_FRAMES = 64
-"""Frames of a session that the peer may send before they are read."""
 
 
 class AmqpConnection:
@@ -31,13 +28,14 @@ class AmqpConnection:
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._over = asyncio.Event()
         self._links: set[AmqpEndpoint] = set()
-        self._unanswered = 0
         self._connection = Connection()
         self._driver = Driver(self._connection, login, on_event=self._happened, on_end=self._ended)
+        self._sessions = Sessions(self._connection, self._driver)
         self.authorize: Callable[[str], Awaitable[None]] | None = None
         """Called with each address before a link to it is opened."""
         self.touch = self._driver.touch
         self.abort = self._driver.abort
+        self.leave = self._sessions.end
 
     @classmethod
     async def connect(
@@ -63,13 +61,12 @@ class AmqpConnection:
     @property
     def product(self) -> str:
         """The name by which the peer introduced itself."""
-        found = self._connection.remote_properties or {}
-        return str(found.get(symbol("product"), self._connection.remote_container or ""))
+        return product_of(self._connection)
 
     @property
     def is_counted(self) -> bool:
         """Whether the broker counts deliveries: RabbitMQ's plugin leaves the count out."""
-        return not self.product.startswith("RabbitMQ")
+        return not is_rabbitmq(self._connection)
 
     @property
     def adds_credit(self) -> bool:
@@ -131,18 +128,6 @@ class AmqpConnection:
                     await self._over.wait()
         self.abort()
 
-    def leave(self, session: Any) -> None:
-        """End a session whose link is closed.
-
-        The end is sent at once, as the engine would send the begin of another link first. RabbitMQ 3.10 mixes up a
-        session with one that has just ended under the same number, so there the end is sent after such a begin.
-        """
-        session.close()
-        if self.is_counted:
-            self._driver.flush()
-        else:
-            self.touch()
-
     async def _authorized(self, address: str) -> None:
         if self.authorize is not None:
             await self.authorize(address)
@@ -150,10 +135,7 @@ class AmqpConnection:
     def _session(self) -> Any:
         if self.why is not None:
             raise AmqpFault(str(self.why))
-        session = self._connection.session()
-        session.incoming_capacity = WINDOW_FRAMES * MOST_FRAME_BYTES
-        session.open()
-        return session
+        return self._sessions.begin()
 
     async def _attach(self, link: Any, ours: AmqpEndpoint) -> None:
         link.ours = ours
@@ -203,20 +185,7 @@ class AmqpConnection:
         for ours in [each for each in self._links if each.session == event.session]:
             ours.ended(event.session.remote_condition)
             self._links.discard(ours)
-        self._answer_end(event.session)
-
-    def _answer_end(self, session: Any) -> None:
-        """Close a session that the peer has ended.
-
-        RabbitMQ 3.10 takes the answer to a refusal for the begin of another session, and ends that one too, which
-        breaks the connection: there the session stays as it is, and many of them are closed with the connection.
-        """
-        if session.remote_condition is None or not self.product.startswith("RabbitMQ"):
-            session.close()
-            return
-        self._unanswered += 1
-        if self._unanswered > MOST_UNANSWERED:
-            self.abort()
+        self._sessions.answer_end(event.session)
 
     def _ended(self, why: AmqpFault) -> None:
         for ours in tuple(self._links):
