@@ -15,7 +15,8 @@ from nats.js.api import AckPolicy, ConsumerConfig
 
 from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.application.streams import AppStream, is_expired
-from stepward.transport.nats.requests.puller import NANOSECONDS, REFUSED_SECONDS, TAKES, Patience, Puller
+from stepward.transport.nats.application.puller import NANOSECONDS, TAKES, Patience, Puller
+from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS, check_acknowledgements
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
 
@@ -75,8 +76,7 @@ class NatsTaking:
             self._lease = await self._stream.ensure_consumer(self._config(lease))
         self._in_flight.lapsed(self._stream.now() - REMEMBERED_SECONDS)
         target = f"{self._stream.name}.{self._consumer}"
-        # A message that this login may not acknowledge would come again and again.
-        self._stream.link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
+        check_acknowledgements(self._stream.link, self._queue, target)
         self._behind = 0
         why = await self._puller.pull(target, 1, min(LONGEST_PULL, self._lease / PULLS_PER_LEASE))
         if self._behind and limit > 1:

@@ -14,6 +14,7 @@ from nats.aio.subscription import Subscription
 from stepward.errors import TransportError
 from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.nats.connection import NatsConnection
+from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS, check_acknowledgements
 from stepward.transport.nats.requests.request_stream import RETURNED, Stream, consumer_name
 
 LONGEST_PULL = 5.0
@@ -22,8 +23,6 @@ PULLS_PER_LEASE = 3
 OVERDUE = 1.0
 """Seconds past its end after which a pull is given up."""
 MOST_FAILED = 2
-REFUSED_SECONDS = LONGEST_PULL * (MOST_FAILED + 1)
-"""Seconds for which a permission error counts: it arrives apart from its request."""
 NANOSECONDS = 1_000_000_000
 EMPTY = frozenset({"404", "408"})
 """The status of a pull that ended without a further message."""
@@ -114,8 +113,7 @@ class NatsSource:
 
     async def _begin(self, client: Client, limit: int, lease: float) -> Pull:
         target = f"{self._stream.name}.{consumer_name(self._queue)}"
-        # A message that this login may not acknowledge would come again and again.
-        self._link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, f"$JS.ACK.{target}.")
+        check_acknowledgements(self._link, self._queue, target)
         if self._failed > MOST_FAILED:
             self._failed = 0
             self._link.raise_denied(f"queue {self._queue}", REFUSED_SECONDS, target)

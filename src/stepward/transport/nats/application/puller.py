@@ -22,8 +22,6 @@ LOOK_SECONDS = 0.5
 """Seconds between two checks that the connection still stands."""
 TAKES = "$JS.API.CONSUMER.MSG.NEXT."
 """The beginning of a pull request's subject; the consumer follows."""
-REFUSED_SECONDS = 15.0
-"""Seconds for which a permission error counts: it arrives apart from its request."""
 PATIENCE_SECONDS = 5.0
 PAUSE = 0.1
 EMPTY = frozenset({"404", "408"})
