@@ -4,10 +4,7 @@ application."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from typing import NamedTuple
 
-from stepward.errors import StepwardError
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Task
 from stepward.model.states import TaskState
@@ -18,9 +15,9 @@ from stepward.store.postgres.external import PostgresExternalTransaction, StoreO
 from stepward.store.postgres.hot import shared_directives
 from stepward.store.postgres.hot.shared_completions import complete_all
 from stepward.store.postgres.hot.shared_signals import signal_all
+from stepward.store.postgres.hot.shared_submissions import NewTask, submit_all
 from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.parts.client import ClientVerbs, DirectiveAct, SignalAct
-from stepward.store.verbs.tasks import new_tasks
 
 ROWS_OF_SIGNAL = 3
 """Most rows that a signal inserts: into the inbox, of its id, and for the audit."""
@@ -28,19 +25,6 @@ ROWS_OF_DIRECTIVE = 4
 """Rows that a directive writes: of the task or the inbox, for the audit, and of status events for two queues."""
 ROWS_OF_COMPLETION = 3
 """Rows that a completion writes: of the step, in the inbox, and for the audit."""
-
-
-class NewTask(NamedTuple):
-    """One submission."""
-
-    task: Task
-    plans: Plans
-
-    @property
-    def size(self) -> ActSize:
-        """The task and the planned steps of its workflow."""
-        stages = self.plans.get((self.task.workflow, self.task.version), ())
-        return ActSize(1 + len(stages), len(self.task.input))
 
 
 class PostgresClient(ClientVerbs):
@@ -96,33 +80,7 @@ class PostgresClient(ClientVerbs):
         return submitted
 
     async def _submit_all(self, new: Sequence[NewTask]) -> Sequence[Submitted | Exception]:
-        plans = {key: plan for each in new for key, plan in each.plans.items()}
-        tasks = [each.task for each in new]
-        if plans or any(task.reply_to is not None or task.events_to is not None for task in tasks):
-            return await self._transactions.write(new_tasks.submit, tasks, plans)
-        return await self._submit_plain(tasks)
-
-    async def _submit_plain(self, tasks: Sequence[Task]) -> list[Submitted | Exception]:
-        """Tasks that are a row each, in one statement, which commits by itself; known ids are looked up after it.
-
-        An error of the look is the outcome of known ids alone: the other tasks are durable.
-        """
-        firsts = {task.id: task for task in reversed(tasks)}
-        created = await self._transactions.single(new_tasks.create, list(firsts.values()))
-        are_new = [task.uid in created and firsts[task.id] is task for task in tasks]
-        rest = [task for task, is_new in zip(tasks, are_new, strict=True) if not is_new]
-        found = iter(await self._look_up(rest) if rest else ())
-        return [
-            Submitted(task.uid, task.id, created=True, same=True) if is_new else next(found)
-            for task, is_new in zip(tasks, are_new, strict=True)
-        ]
-
-    async def _look_up(self, tasks: Sequence[Task]) -> Sequence[Submitted | Exception]:
-        """For each of the tasks, whose ids are known, the result or the error of the look, a copy each."""
-        try:
-            return await self._transactions.write(new_tasks.submit, tasks, NO_PLANS)
-        except StepwardError as error:
-            return [copy(error) for _ in tasks]
+        return await submit_all(self._transactions, new)
 
 
 def _size_of_completion(act: Completion) -> ActSize:
