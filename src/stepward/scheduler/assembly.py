@@ -15,6 +15,7 @@ from stepward.scheduler.dispatch.dispatcher import Dispatcher, RequestFates, Ste
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.dispatch.publisher import Publisher
+from stepward.scheduler.draining import Draining
 from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import Replies, ReplyReceiver
@@ -83,8 +84,10 @@ def assemble(
         *(dispatcher, windows, budget, TurnMeter(observers, clock)),
     )
     turns = TurnLoop(context, wakeup, turn)
+    draining = Draining(context, wakeup, tasks, submissions, dispatcher, turns)
     return Scheduler(
-        context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost, turns
+        *(context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost),
+        *(turns, draining),
     )
 
 

@@ -7,7 +7,6 @@ cannot know what became of a commit, is over: its host starts another under a ne
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 
 from stepward.model.agents import AgentHealth
@@ -19,20 +18,13 @@ from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
+from stepward.scheduler.draining import Draining
 from stepward.scheduler.intake import Intake, LocalSubmissions
 from stepward.scheduler.progress import ProgressUpdates
 from stepward.scheduler.replies import ReplyReceiver
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.turn import TurnLoop, Wakeup
 
-ITERATIONS_TO_ARRIVE = 3
-"""Iterations of the event loop in which a published reply reaches the Scheduler."""
-SETTLE_LOOK = 0.005
-"""Seconds between looks whether what came in is committed, or what was started is out, at the end."""
-ON_ITS_WAY = 0.1
-"""Seconds in which Agents of this process take what has just left for them, and replies of theirs come in."""
-HAND_OUT_SECONDS = 1.0
-"""How long Agents take requests on while a Scheduler that ends has some on their way."""
 LOCAL_STEPS = "local steps"
 """How an instance names them among what it says of itself."""
 
@@ -55,9 +47,9 @@ class Scheduler:
         dispatcher: Dispatcher,
         lost: LostMessages,
         turns: TurnLoop,
+        draining: Draining,
     ) -> None:
         self.instance = context.instance
-        self._settings = context.settings
         self._wakeup = wakeup
         self._windows = windows
         self._rooms = rooms
@@ -70,6 +62,8 @@ class Scheduler:
         self._dispatcher = dispatcher
         self._lost = lost
         self._turns = turns
+        self.hand_out = draining.hand_out
+        self.settle = draining.settle
 
     def hint(self) -> None:
         """The store was changed from outside: look soon."""
@@ -149,28 +143,3 @@ class Scheduler:
         """This instance was declared dead: end the run with InstanceFenced."""
         self._turns.is_fenced = True
         self._wakeup.stir()
-
-    async def hand_out(self) -> None:
-        """Wait, after ``stop_taking``, until what was started is with Agents: those that drain would leave it."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(min(self._settings.drain, HAND_OUT_SECONDS)):
-                while self._turns.is_turning or self._dispatcher.is_sending:  # noqa: ASYNC110  no event is set at both ends
-                    await asyncio.sleep(SETTLE_LOOK)
-                await asyncio.sleep(ON_ITS_WAY if self._active_tasks.tasks else 0)
-
-    @property
-    def _awaits_replies(self) -> bool:
-        """Whether a request is out whose reply did not come in yet."""
-        return any(active.sent for active in self._active_tasks.tasks.values())
-
-    async def settle(self) -> None:
-        """Wait, no longer than the drain's grace, until what came in is committed."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._settings.drain):
-                for _ in range(ITERATIONS_TO_ARRIVE):
-                    await asyncio.sleep(0)
-                # Agents of this process have published: the next owner would ask again for what is not read yet.
-                await asyncio.sleep(ON_ITS_WAY if self._awaits_replies else 0)
-                while self._turns.is_turning or self._turns.is_behind or self._local_submissions:
-                    self._wakeup.stir()
-                    await asyncio.sleep(SETTLE_LOOK)
