@@ -27,8 +27,8 @@ from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store.store_transport import StoreTransport
 from stepward.workflow import undo_order
 from stepward.workflow.execution import Execution
-from stepward.workflow.replay import run_replay
-from stepward.workflow.replay.recordings import Recordings
+from stepward.workflow.replay import run_record
+from stepward.workflow.replay.run_record import Recordings
 
 ROWS_AT_ONCE = 5
 RUNS_TOLD_APART = 3
@@ -152,7 +152,7 @@ def _trust(stack: ExitStack, is_trusted: Callable[[object, object], bool]) -> No
             trusts = False
 
     put(stack, Advance, "admit", admit)
-    put(stack, run_replay, "Recordings", lambda steps: Uncompared(steps) if trusts else Recordings(steps))
+    put(stack, run_record, "Recordings", lambda steps: Uncompared(steps) if trusts else Recordings(steps))
 
 
 @bug

@@ -24,7 +24,7 @@ from stepward.workflow.decisions import Continued, Decisions, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import Timer
 from stepward.workflow.recorded_values import set_out
-from stepward.workflow.replay.run_replay import RunReplay
+from stepward.workflow.replay.run_record import RunReplay
 from stepward.workflow.run_commands import Run
 from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.waits.signals import Signal

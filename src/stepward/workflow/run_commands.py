@@ -21,8 +21,7 @@ from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.event_loop.loop import WorkflowLoop
 from stepward.workflow.replay.code_places import CodePlace
 from stepward.workflow.replay.divergence import Divergence
-from stepward.workflow.replay.recordings import CommandTarget
-from stepward.workflow.replay.run_replay import RunReplay
+from stepward.workflow.replay.run_record import CommandTarget, RunReplay
 from stepward.workflow.run_ends import failed, how_ended, raised
 from stepward.workflow.waits.signals import Signals
 from stepward.workflow.waits.timers import Timers

@@ -11,7 +11,7 @@ from stepward.payload import NULL
 from stepward.workflow.decisions import Broken, Completed, Decisions, Diverged, RunEnd
 from stepward.workflow.definition import Workflow
 from stepward.workflow.execution import Execution
-from stepward.workflow.replay.recordings import shown
+from stepward.workflow.replay.run_record import shown
 
 HINT = "look for what the workflow reads beside its arguments and outcomes (clocks, chance, globals, files)"
 
