@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from simulation.planted_bugs.planting import bug, put
 from stepward.model.limits.slot_shares import fair_slots
-from stepward.store.verbs.flow import slot_leases as store_slots
+from stepward.store.verbs.flow_control import slot_leases as store_slots
 
 LIMITED_FROM = 320_000_000
 """The first seed whose world may have an Agent with a limit: those before it go on as they always did."""

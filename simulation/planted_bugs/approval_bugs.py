@@ -11,7 +11,7 @@ from simulation.planted_bugs.planting import bug, put, reword
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.store.rules.steps import completions as rulings
 from stepward.store.sqlite.engine.query_catalogue import load_catalogue
-from stepward.store.verbs.parts import completions
+from stepward.store.verbs.tasks import completions
 
 
 @bug

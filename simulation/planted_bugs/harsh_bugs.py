@@ -21,7 +21,7 @@ from stepward.scheduler.intake import Intake
 from stepward.scheduler.tasks import child_tasks, inbox
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.store.rules import supervision
+from stepward.store.rules import supervisor_rows
 from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store.store_transport import StoreTransport
@@ -248,7 +248,7 @@ def replies_recorded_unread(stack: ExitStack) -> None:
 @bug
 def hangs_not_counted(stack: ExitStack) -> None:
     """A task whose code hangs is given to one process after the other."""
-    put(stack, supervision, "MOST_HANGS", 1_000)
+    put(stack, supervisor_rows, "MOST_HANGS", 1_000)
 
 
 OF_HARSH_WORLDS = (

@@ -14,7 +14,7 @@ from stepward.client.handle import actor
 from stepward.client.task_status import StepRecord
 from stepward.model.records import Alert, Role
 from stepward.model.states import StepState
-from stepward.store.rules.supervision import unserved_alert
+from stepward.store.rules.supervisor_rows import unserved_alert
 
 from .conftest import Stepward
 from .stores import as_json, instance, opened, register

@@ -14,7 +14,7 @@ from stepward.events import Observers
 from stepward.large_payloads import folder_of, keeper_of
 from stepward.store.contract import BATCH_ENDS
 from stepward.store.partitions.placement import initial_shards, shard_of
-from stepward.supervisor.deletions.large_payloads import ObjectCleaning
+from stepward.supervisor.deletions.large_payload_objects import ObjectCleaning
 from tests.large_payloads.shop import OVER, application, large
 from tests.until import until
 

@@ -13,7 +13,7 @@ import pytest
 
 from stepward import Client, Supervision, workflow
 from stepward.model.states import TaskState
-from stepward.store.sqlite.engine import wake_folder
+from stepward.store.sqlite.engine import wake_pipe_folder
 from stepward.store.sqlite.engine.connection import Connection
 from tests.life.trace import PACKAGE
 from tests.scheduler.world import Service, World, in_state, refuse
@@ -47,7 +47,7 @@ class Meter:
 
         monkeypatch.setattr(Connection, "__init__", opened)
         # As for long-lived processes: else the number of listings depends on how fast the machine is.
-        monkeypatch.setattr(wake_folder, "SETTLED_NS", float("-inf"))
+        monkeypatch.setattr(wake_pipe_folder, "SETTLED_NS", float("-inf"))
 
     async def of(self, work: Awaitable[object], pieces: int) -> Costs:
         """What each of so many pieces of this work costs."""

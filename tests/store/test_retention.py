@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.store.contract import Outlived
-from stepward.store.contract.parts.retention import BATCH_BYTES, BATCH_ROWS
+from stepward.store.contract.by_subject.retention import BATCH_BYTES, BATCH_ROWS
 from stepward.store.rules.deletion_bounds import purge_batch
 
 A, B, C = (Outlived(uid, 1.0) for uid in "abc")

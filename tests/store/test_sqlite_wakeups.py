@@ -14,8 +14,8 @@ import pytest
 from stepward.model.states import TaskState
 from stepward.store.contract import Change, TaskMove
 from stepward.store.sqlite import SqliteStore
-from stepward.store.sqlite.engine import notifier, wake_folder
-from stepward.store.sqlite.engine.wake_folder import WakeFolder
+from stepward.store.sqlite.engine import notifier, wake_pipe_folder
+from stepward.store.sqlite.engine.wake_pipe_folder import WakeFolder
 from tests.store.conformance.world import World, claimed, scheduler
 from tests.store.places import environment, opened
 from tests.virtual import settle
@@ -280,7 +280,7 @@ async def test_those_beyond_the_most_pipes_look_by_themselves_until_there_is_roo
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(wake_folder, "MOST_PIPES", 1)
+    monkeypatch.setattr(wake_pipe_folder, "MOST_PIPES", 1)
     monkeypatch.setattr(notifier, "RETRY_SECONDS", 1.0)
     first = await listening(there)
     third = await opened(file, environment=environment())
@@ -320,7 +320,7 @@ def test_a_name_in_use_is_not_taken_from_its_process(file: Path, folder: Path, m
     pipes = WakeFolder(str(file))
     first = pipes.make_pipe()
     number = int(first[0].partition("-")[2])
-    monkeypatch.setattr("stepward.store.sqlite.engine.wake_folder._NUMBERS", iter([number, number + 1]))
+    monkeypatch.setattr("stepward.store.sqlite.engine.wake_pipe_folder._NUMBERS", iter([number, number + 1]))
     second = pipes.make_pipe()
     assert first[0] != second[0]
     for _, *ends in (first, second):

@@ -15,7 +15,7 @@ from stepward.errors import Refused, SinkNotFound
 from stepward.model.alerts.alert_routing import SEVERITIES, AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.store.contract import Store
-from stepward.store.contract.parts.alerts import MOST_SILENCES
+from stepward.store.contract.by_subject.alerts import MOST_SILENCES
 
 LOOK_EVERY = 0.5
 """Seconds between two looks."""

@@ -10,9 +10,9 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.model.tasks.directives import DirectiveVerb, judge
 from stepward.store.contract import ClientStore, Directive
+from stepward.store.rules.directives.concerned_steps import concerned_children
+from stepward.store.rules.directives.directive_effects import marking, resubmission
 from stepward.store.rules.directives.repair_rows import Repair
-from stepward.store.rules.directives.repairs import marking, resubmission
-from stepward.store.rules.directives.rewinding import concerned_children
 from stepward.workflow.undo_order import Barred, plan
 
 UNDOING = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL})

@@ -17,7 +17,7 @@ from stepward.model.states import StepKind
 from stepward.payload import encode
 from stepward.payload.secret_values import MARKED, SHOWN_MASK, marked_as
 from stepward.store.contract import Directive
-from stepward.store.rules.directives.rewinding import doubtful, has_effect, later_steps, named_step
+from stepward.store.rules.directives.concerned_steps import doubtful, has_effect, later_steps, named_step
 
 
 class RepairPreview(Struct, frozen=True, kw_only=True):

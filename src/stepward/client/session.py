@@ -36,7 +36,7 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted, TaskSearch, UpdateAct, UpdateRow
 from stepward.store.partitions.addresses import check_whole, is_address, opened_at, uid_of_fork
-from stepward.store.rules.directives.rewinding import named_step
+from stepward.store.rules.directives.concerned_steps import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of
 from stepward.transport.queues.contract import AppQueues

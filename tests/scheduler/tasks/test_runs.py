@@ -12,7 +12,7 @@ from stepward import TaskFailed, TaskUndone, continue_as_new, current_task, now,
 from stepward.model.records import History
 from stepward.model.states import TaskState
 from stepward.policies import Supervision
-from stepward.store.verbs.parts.scheduler import SchedulerVerbs
+from stepward.store.verbs.actors.scheduler import SchedulerVerbs
 from tests.scheduler.world import Service, World, in_state, until
 
 

@@ -10,7 +10,7 @@ from stepward.model.records import Alert, Instance, Role
 from stepward.model.states import TaskState
 from stepward.settings.sink_settings import Severity
 from stepward.store.contract import Change, Directive, OldRecords, Store
-from stepward.store.contract.parts.alerts import MOST_SILENCES
+from stepward.store.contract.by_subject.alerts import MOST_SILENCES
 from tests.store.conformance.world import World, claimed, move
 
 DETAILS = b'{"queue":"agents.mail"}'

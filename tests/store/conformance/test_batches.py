@@ -11,7 +11,7 @@ from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Batch, BatchParameters, BatchPiece, BatchState, BatchVerb, Directive, Store
 from stepward.store.rules.batches import next_search
-from stepward.store.verbs.parts import supervisor as supervisor_verbs
+from stepward.store.verbs.actors import supervisor as supervisor_verbs
 from tests.store.conformance.world import World, read
 
 

@@ -11,7 +11,7 @@ from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, TaskState
 from stepward.store.contract import Change, Store
-from stepward.store.contract.parts.live_values import STREAM_ROWS
+from stepward.store.contract.by_subject.live_values import STREAM_ROWS
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, finish, move, step
 from tests.store.listing import listed
 

@@ -6,7 +6,7 @@ import pytest
 
 from stepward.model.records import Alert, Audit
 from stepward.store.contract import Change, OldRecords, Store
-from stepward.store.contract.parts.retention import PAGE_BYTES, PAGE_ROWS
+from stepward.store.contract.by_subject.retention import PAGE_BYTES, PAGE_ROWS
 from stepward.store.rules.audit.audit_verification import Verification
 from tests.store.conformance.world import World
 

@@ -10,7 +10,7 @@ from stepward.model.records import Alert, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.settings.readers import retention_rules
 from stepward.store.contract import Change, Directive, Outlived, Purged, Store
-from stepward.store.contract.parts.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
+from stepward.store.contract.by_subject.retention import BATCH_ROWS, PAGE_BYTES, PAGE_ROWS
 from stepward.supervisor.retention import purging_by_rules
 from stepward.supervisor.retention_rules import old_tasks
 from tests.store.conformance.world import (

@@ -11,7 +11,7 @@ from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.verbs.instances import outage_grace
-from stepward.store.verbs.instances.leadership import Leadership
+from stepward.store.verbs.instances.supervisor_leadership import Leadership
 from tests.store.conformance.world import World
 from tests.store.postgres.worlds import Database, SchemaPlace
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from stepward.errors import InvalidFilter
-from stepward.store.search.candidates import every_task
 from stepward.store.search.condition_sql import after, rendered
 from stepward.store.search.conditions import EVERY_TASK, AllOf, AnyOf, Comparison, Negation, Operator, Presence
 from stepward.store.search.dialect import SqlValues
 from stepward.store.search.fields import SearchField
+from stepward.store.search.index_sources import every_task
 from stepward.store.search.parser import parsed
 from stepward.store.search.statements import SearchScope, sample, source_search
 from stepward.store.sqlite.engine.search_dialect import DIALECT

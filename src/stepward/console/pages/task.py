@@ -29,7 +29,7 @@ from stepward.model.records import Alert, Audit, InboxKind, Step, Task
 from stepward.model.states import TASK_ENDS, StepKind
 from stepward.model.tasks.forks import PROVENANCE
 from stepward.model.tasks.stopped_tasks import is_stopped
-from stepward.store.rules.directives.rewinding import is_live
+from stepward.store.rules.directives.concerned_steps import is_live
 from stepward.views.actions.acts import PossibleAct, possible_acts, taken_back
 from stepward.views.actions.choices import Choice
 from stepward.views.actions.next_actions import next_actions

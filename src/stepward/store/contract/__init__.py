@@ -5,15 +5,11 @@ seconds of the store's clock (``Store.now``). Verbs raise StoreUnavailable when 
 when the outcome of the commit is unknown.
 """
 
-from stepward.store.contract.client import ClientStore, CompletionStore, Tally
-from stepward.store.contract.host import HostStore
-from stepward.store.contract.messages import MessageStore, StoredMessage
-from stepward.store.contract.operators import OperatorStore
-from stepward.store.contract.parts.batches import BatchPiece, BatchStore, BatchWork
-from stepward.store.contract.parts.erasure import ArchiveErasureStore, ErasedTask
-from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
-from stepward.store.contract.parts.live_values import LiveValue, LiveValueStore, StreamValue
-from stepward.store.contract.parts.overview import (
+from stepward.store.contract.by_subject.archive_erasure import ArchiveErasureStore, ErasedTask
+from stepward.store.contract.by_subject.batches import BatchPiece, BatchStore, BatchWork
+from stepward.store.contract.by_subject.large_payload_objects import ObjectOwnerStore
+from stepward.store.contract.by_subject.live_values import LiveValue, LiveValueStore, StreamValue
+from stepward.store.contract.by_subject.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
     MOST_IN_FLOW,
@@ -27,7 +23,7 @@ from stepward.store.contract.parts.overview import (
     StateCount,
     StateSample,
 )
-from stepward.store.contract.parts.retention import (
+from stepward.store.contract.by_subject.retention import (
     AuditedAct,
     AuditHead,
     OldRecords,
@@ -39,6 +35,10 @@ from stepward.store.contract.parts.retention import (
     RuledRetentionStore,
     SignalSeen,
 )
+from stepward.store.contract.client import ClientStore, CompletionStore, Tally
+from stepward.store.contract.host import HostStore
+from stepward.store.contract.messages import MessageStore, StoredMessage
+from stepward.store.contract.operators import OperatorStore
 from stepward.store.contract.scheduler import (
     INBOX_ROWS,
     Least,
@@ -73,7 +73,6 @@ from stepward.store.contract.values.batches import (
     BatchState,
     BatchVerb,
 )
-from stepward.store.contract.values.change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.change_rows import (
     ANSWER_SECONDS,
     TRIM_ROWS,
@@ -91,11 +90,12 @@ from stepward.store.contract.values.completion import Completion, Refusal, Refus
 from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.forks import Fork
 from stepward.store.contract.values.gauges import StoreGauges
-from stepward.store.contract.values.live_values import StreamRow, WrittenRow, written_rows
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
-from stepward.store.contract.values.server import Bloat, Hold, Server, ServerHost, Standby
+from stepward.store.contract.values.server_report import Bloat, Hold, Server, ServerHost, Standby
+from stepward.store.contract.values.turn_change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateRow, UpdateState
+from stepward.store.contract.values.written_rows import StreamRow, WrittenRow, written_rows
 
 __all__ = [
     "ANSWER_SECONDS",

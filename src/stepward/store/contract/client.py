@@ -12,7 +12,7 @@ from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task, WorkflowRecord
 from stepward.model.states import TaskState
 from stepward.model.tasks.key_rules import KeyRule
-from stepward.store.contract.parts.live_values import LiveValueStore
+from stepward.store.contract.by_subject.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
 from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive

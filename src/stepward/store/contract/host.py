@@ -11,7 +11,7 @@ from stepward.model.limits.slot_shares import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 
 
 class HostStore(Protocol):

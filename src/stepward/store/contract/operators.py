@@ -8,13 +8,13 @@ from typing import Protocol
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule
-from stepward.store.contract.parts.alerts import AlertSinkStore
-from stepward.store.contract.parts.batches import BatchStore
-from stepward.store.contract.parts.credentials import CredentialStore
-from stepward.store.contract.parts.key_uses import KeyUseStore
-from stepward.store.contract.parts.limits import LimitStore
-from stepward.store.contract.parts.overview import OverviewStore
-from stepward.store.contract.parts.retention import (
+from stepward.store.contract.by_subject.alerts import AlertSinkStore
+from stepward.store.contract.by_subject.batches import BatchStore
+from stepward.store.contract.by_subject.credentials import CredentialStore
+from stepward.store.contract.by_subject.key_uses import KeyUseStore
+from stepward.store.contract.by_subject.limits import LimitStore
+from stepward.store.contract.by_subject.overview import OverviewStore
+from stepward.store.contract.by_subject.retention import (
     AuditedAct,
     AuditHead,
     OldRecords,
@@ -23,7 +23,7 @@ from stepward.store.contract.parts.retention import (
     Purged,
     RuledRetentionStore,
 )
-from stepward.store.contract.parts.webhooks import WebhookStore
+from stepward.store.contract.by_subject.webhooks import WebhookStore
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.search.conditions import Condition

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.model.messages.requests import Progress, Reply
 from stepward.model.records import History, InboxRow, Step, Task
 from stepward.store.contract.transactions import Transaction
-from stepward.store.contract.values.change import Change, Committed
+from stepward.store.contract.values.turn_change import Change, Committed
 
 INBOX_ROWS = 1_000
 """Most inbox rows that one read returns."""

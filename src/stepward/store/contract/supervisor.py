@@ -10,14 +10,14 @@ from msgspec import Struct
 from stepward.model.records import Alert, Audit, Instance, Task
 from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract.parts.alerts import AlertDeliveryStore
-from stepward.store.contract.parts.batches import BatchWork
-from stepward.store.contract.parts.erasure import ArchiveErasureStore
-from stepward.store.contract.parts.large_payloads import ObjectOwnerStore
-from stepward.store.contract.parts.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
-from stepward.store.contract.parts.webhooks import WebhookDeliveryStore
+from stepward.store.contract.by_subject.alerts import AlertDeliveryStore
+from stepward.store.contract.by_subject.archive_erasure import ArchiveErasureStore
+from stepward.store.contract.by_subject.batches import BatchWork
+from stepward.store.contract.by_subject.large_payload_objects import ObjectOwnerStore
+from stepward.store.contract.by_subject.retention import OldRecords, Outlived, PruningStore, Purged, RuledRetentionStore
+from stepward.store.contract.by_subject.webhooks import WebhookDeliveryStore
 from stepward.store.contract.values.change_rows import Post
-from stepward.store.contract.values.server import Standby
+from stepward.store.contract.values.server_report import Standby
 
 FREED_AT_ONCE = 1_000
 """Most tasks of dead instances that are released in one transaction."""

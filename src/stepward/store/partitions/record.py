@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from stepward.errors import SettingsError
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.placement import Shards, initial_shards, partition_name, read_shards, written
 
 

@@ -7,21 +7,21 @@ from functools import partial
 from stepward.clock import Environment
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import PostgresPlace
-from stepward.store.postgres.client import PostgresClient
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.engine.query_catalogue import row_codec
 from stepward.store.postgres.engine.search_dialect import search_dialect
-from stepward.store.postgres.host import PostgresHost
 from stepward.store.postgres.hot import transaction
 from stepward.store.postgres.hot.messages import PostgresMessages
 from stepward.store.postgres.hot.scheduler import PostgresScheduler
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.migration import migrate
-from stepward.store.postgres.supervisor import PostgresSupervisor
+from stepward.store.postgres.verb_overrides.client import PostgresClient
+from stepward.store.postgres.verb_overrides.host import PostgresHost
+from stepward.store.postgres.verb_overrides.supervisor import PostgresSupervisor
+from stepward.store.verbs.actors.operators import OperatorVerbs
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.operators import OperatorVerbs
 
 FIRST_EXPIRED = (float("-inf"), "", 0, "")
 """A place before all steps in the order of their complete-by, task, run and key."""

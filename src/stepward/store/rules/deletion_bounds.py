@@ -10,7 +10,7 @@ from stepward.store.contract import (
     AuditedAct,
     Outlived,
 )
-from stepward.store.contract.parts.retention import BATCH_BYTES, BATCH_ROWS
+from stepward.store.contract.by_subject.retention import BATCH_BYTES, BATCH_ROWS
 from stepward.store.rules.audit.audit_chain import PRUNED
 
 

@@ -11,8 +11,8 @@ from stepward.errors import IllegalTransition
 from stepward.model.messages.event_queues import queues_of
 from stepward.model.records import Audit, Task
 from stepward.model.states import TASK_ENDS, TaskState
-from stepward.store.contract.parts.erasure import ErasedTask
-from stepward.store.contract.parts.retention import AuditedAct
+from stepward.store.contract.by_subject.archive_erasure import ErasedTask
+from stepward.store.contract.by_subject.retention import AuditedAct
 from stepward.store.contract.values.batches import Batch
 from stepward.store.rules.audit.audit_chain import DELETED, Erased, ErasedAct, erased_act
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from stepward.store.search.candidates import CandidateSource, SourceBranch
 from stepward.store.search.condition_sql import rendered
 from stepward.store.search.conditions import AllOf, Comparison, Condition, conjuncts
 from stepward.store.search.dialect import SearchDialect, SqlValues
 from stepward.store.search.fields import SearchField
+from stepward.store.search.index_sources import CandidateSource, SourceBranch
 
 SAMPLED = 2_000
 GOLDEN = 0.618033988749895

@@ -6,7 +6,6 @@ from functools import partial
 
 from stepward.clock import Environment
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.sqlite.client import SqliteClient
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
@@ -18,10 +17,11 @@ from stepward.store.sqlite.hot import transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.sqlite.schema import migration, store_file
+from stepward.store.sqlite.verb_overrides.client import SqliteClient
+from stepward.store.verbs.actors.host import HostVerbs
+from stepward.store.verbs.actors.operators import OperatorVerbs
+from stepward.store.verbs.actors.supervisor import SupervisorVerbs
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.host import HostVerbs
-from stepward.store.verbs.parts.operators import OperatorVerbs
-from stepward.store.verbs.parts.supervisor import SupervisorVerbs
 
 FIRST_EXPIRED = (float("-inf"), 0)
 """A place before all steps in the order of their complete-by and rowid."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
 from stepward.store import rows
-from stepward.store.rules.audit.audits import agent_audit
+from stepward.store.rules.audit.audited_acts import agent_audit
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 

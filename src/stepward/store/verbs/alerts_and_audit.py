@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.rules.audit.audit_chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 
@@ -36,13 +36,13 @@ async def resolve(connection: VerbConnection, places: Sequence[bytes], now: floa
     """Acknowledge the alerts of places where code did not fit and no task waits any more; by their details."""
     found: list[VerbRow] = []
     for place in places:
-        found += await connection.rows("alerts_and_audit.resolve", *audits.resolve_parameters(place, now))
-    await acknowledged(connection, found, audits.MENDED, now)
+        found += await connection.rows("alerts_and_audit.resolve", *audited_acts.resolve_parameters(place, now))
+    await acknowledged(connection, found, audited_acts.MENDED, now)
 
 
 async def acknowledged(connection: VerbConnection, found: Sequence[VerbRow], actor: str, now: float) -> None:
     """Audit that alerts, by the rows with their numbers, are seen to."""
-    await write_audits(connection, [audits.acknowledge_audit(row[0], actor) for row in found], now)
+    await write_audits(connection, [audited_acts.acknowledge_audit(row[0], actor) for row in found], now)
 
 
 async def write_audits(connection: VerbConnection, audits: Sequence[Audit], now: float) -> None:

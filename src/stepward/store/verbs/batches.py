@@ -7,14 +7,15 @@ from stepward.model.records import Task
 from stepward.store import rows
 from stepward.store.contract import Batch, BatchPiece, BatchState, BatchVerb, FoundTasks
 from stepward.store.rules import batches as rules
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.search.statements import still_fulfilling
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.deletion import task_erasure
 from stepward.store.verbs.engine import VerbPart
-from stepward.store.verbs.tasks import directives, erasure, inbox
+from stepward.store.verbs.tasks import directives, inbox
 
 
 class BatchVerbs(VerbPart):
@@ -39,7 +40,7 @@ class BatchVerbs(VerbPart):
 async def start(connection: VerbConnection, batch: Batch, now: float) -> None:
     """Keep a new batch."""
     await connection.change("batches.add", *rows.batch_values(batch))
-    await alerts_and_audit.write_audits(connection, [audits.batch_start_audit(batch)], now)
+    await alerts_and_audit.write_audits(connection, [audited_acts.batch_start_audit(batch)], now)
 
 
 async def one(connection: VerbConnection, id: str) -> Batch | None:
@@ -55,7 +56,7 @@ async def steer(connection: VerbConnection, id: str, act: str, actor: str, rate:
         raise BatchNotFound(f"batch {id[:100]!r}: expected one that was started, found none such; look at the list")
     batch = rules.steered(rows.batch(row), act, now, rate)
     await _write(connection, batch)
-    await alerts_and_audit.write_audits(connection, [audits.batch_audit(batch, act, actor)], now)
+    await alerts_and_audit.write_audits(connection, [audited_acts.batch_audit(batch, act, actor)], now)
     return batch
 
 
@@ -82,7 +83,7 @@ async def advance(
     after = rules.gone_through(rules.paid(after, acts, now), found, now)
     await _write(connection, after)
     if after.state is BatchState.DONE:
-        await alerts_and_audit.write_audits(connection, [audits.batch_audit(after, "finish", after.actor)], now)
+        await alerts_and_audit.write_audits(connection, [audited_acts.batch_audit(after, "finish", after.actor)], now)
     return BatchPiece(after, acts)
 
 
@@ -99,7 +100,7 @@ async def _ask(connection: VerbConnection, batch: Batch, task: Task, now: float)
     try:
         async with connection.savepoint():
             if batch.verb is BatchVerb.DELETE:
-                await erasure.erase(connection, task, batch, now)
+                await task_erasure.erase(connection, task, batch, now)
             else:
                 await directives.direct(connection, task, rules.directive_of(batch, now), now)
     except Refused as error:

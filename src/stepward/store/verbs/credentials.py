@@ -9,7 +9,7 @@ import msgspec
 from stepward.model.credentials import Credential, CredentialKind
 from stepward.model.records import Audit
 from stepward.store import rows
-from stepward.store.rules.audit.audits import credential_audit
+from stepward.store.rules.audit.audited_acts import credential_audit
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 

@@ -14,7 +14,7 @@ from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract import Finish, Submitted
 from stepward.store.transaction_scopes import Scope
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.flow import keyed
+from stepward.store.verbs.flow_control import keyed_submissions
 from stepward.store.verbs.tasks import live_values, new_tasks
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class OpenTransaction(ABC):
         self, tasks: Sequence[Task], rule: KeyRule, plans: Plans = NO_PLANS, *, actor: str
     ) -> list[Submitted]:
         self._check_open()
-        return await self._translated(keyed.submit(self._verbs, tasks, rule, plans, actor))
+        return await self._translated(keyed_submissions.submit(self._verbs, tasks, rule, plans, actor))
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         self._check_open()

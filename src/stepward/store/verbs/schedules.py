@@ -15,8 +15,8 @@ from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows
 from stepward.store.contract import Directive, Firing
 from stepward.store.partitions.placement import read_shards, shard_of
-from stepward.store.rules.audit.audits import schedule_audit
-from stepward.store.rules.supervision import ACTOR
+from stepward.store.rules.audit.audited_acts import schedule_audit
+from stepward.store.rules.supervisor_rows import ACTOR
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import directives, new_tasks

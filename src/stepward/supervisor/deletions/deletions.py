@@ -9,7 +9,7 @@ from stepward.events import Observers
 from stepward.large_payloads import PayloadKeeper
 from stepward.store.contract import ObjectOwnerStore, SupervisorStore
 from stepward.supervisor.deletions.deletions_in_archive import ArchiveErasure
-from stepward.supervisor.deletions.large_payloads import ObjectCleaning
+from stepward.supervisor.deletions.large_payload_objects import ObjectCleaning
 
 
 class Cleaning:

@@ -18,8 +18,8 @@ from stepward.model.tasks.directives import TRIED
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.payload.secret_values import MARKED
 from stepward.store.contract import Directive, Doubt, Later
-from stepward.store.rules.directives import checks
-from stepward.store.rules.directives.rewinding import failed_children
+from stepward.store.rules.directives import allowed_directives
+from stepward.store.rules.directives.concerned_steps import failed_children
 
 SIGNAL = "signal "
 UPDATE = "update "
@@ -90,7 +90,7 @@ def variants(record: Task, choice: Choice, now: float) -> Iterator[list[Choice]]
     if asked is None or asked.verb not in ("resubmit", "mark_done"):
         yield [choice]
         return
-    deadline = now + 3600.0 if checks.is_past_deadline(record, now) else None
+    deadline = now + 3600.0 if allowed_directives.is_past_deadline(record, now) else None
     for doubts in SETTLED if asked.verb == "resubmit" else SETTLED[:1]:
         for laters in KEPT:
             yield [_worded(choice, asked, doubt, later, deadline) for doubt in doubts for later in laters]
@@ -127,7 +127,7 @@ def _of_error(record: Task, steps: Sequence[Step]) -> list[Choice]:
         return [undo]
     if error.get("type") == UNREADABLE:
         return [*_of_unreadable(record, str(error.get("message") or ""), steps), undo]
-    step = _named(checks.blamed(record), steps)
+    step = _named(allowed_directives.blamed(record), steps)
     if step is None or step.state is not StepState.FAILED:
         return [*_of_caught(record, steps), *_of_step(record, None), undo]
     return [*_of_children(record, step, steps), *_of_step(record, step), undo]

@@ -15,7 +15,7 @@ from stepward.client import Client, session_of
 from stepward.client.handle import actor
 from stepward.errors import Refused
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.contract.parts.key_uses import SealedPage
+from stepward.store.contract.by_subject.key_uses import SealedPage
 
 COLUMNS = (Column(name="KEY"), Column(name="CURRENT"), Column(name="PAYLOADS", right=True), Column(name="IN"))
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from stepward.errors import Refused
 from stepward.store.contract import Store, Transaction
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.named_queries import load_queries
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.rows import Piece

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.contract import Store, TaskSearch
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.named_queries import load_queries
 from stepward.store.partitions.enrolment import share_key, store_id
 from stepward.store.partitions.moving import rows

@@ -25,7 +25,7 @@ from stepward.store.sealing.columns import (
     task_columns,
 )
 from stepward.store.sealing.row_codec import RowCodec
-from stepward.store.search.listing import listed_columns
+from stepward.store.search.listed_columns import listed_columns
 
 Queries = Mapping[str, str]
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from stepward.model.records import Task
 from stepward.store.postgres.engine.query_catalogue import CATALOGUES_KEPT, quoted
 from stepward.store.search.dialect import SearchDialect
-from stepward.store.search.listing import listed_columns
+from stepward.store.search.listed_columns import listed_columns
 
 BLOCKS = 120
 """Of the table of tasks, so many blocks are a sample."""

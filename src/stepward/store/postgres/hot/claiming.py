@@ -8,9 +8,9 @@ from stepward.store import rows
 from stepward.store.postgres.engine.column_arrays import columns_of
 from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.rules.refusals import fenced
+from stepward.store.verbs.actors.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.flow import permits
-from stepward.store.verbs.parts.scheduler import MOST_LOOKED, WAKE_LIMIT, ClaimRequest
+from stepward.store.verbs.flow_control import workflow_permits
 from stepward.store.verbs.tasks import status_events
 from stepward.store.verbs.tasks.histories import histories
 
@@ -25,7 +25,7 @@ async def claim(connection: VerbConnection, wanted: ClaimRequest) -> tuple[list[
     if alive is None:
         raise fenced(wanted.instance)
     if alive[1]:
-        await permits.let_go(connection, wanted.now)
+        await workflow_permits.let_go(connection, wanted.now)
     claimed: list[Task] = []
     more, looked = True, 0
     while more and len(claimed) < wanted.limit and looked < wanted.limit * MOST_LOOKED:
@@ -48,7 +48,7 @@ async def _claim_priority(connection: VerbConnection, wanted: ClaimRequest) -> t
     found.sort(key=lambda row: row[ROUND:UNSTARTED])
     tasks = [rows.task(row) for row in found]
     unstarted = {task.uid for task, row in zip(tasks, found, strict=True) if row[UNSTARTED]}
-    admitted = await permits.admit(connection, tasks, wanted.now)
+    admitted = await workflow_permits.admit(connection, tasks, wanted.now)
     for task in admitted:
         if task.uid in unstarted:
             await status_events.report_start(connection, task, wanted.now)

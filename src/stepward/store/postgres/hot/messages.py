@@ -11,7 +11,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.hot.gap_reader import GapReader
 from stepward.store.postgres.hot.queue_watermarks import QueueWatermarks
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.messages import MessageVerbs
+from stepward.store.verbs.queues.messages import MessageVerbs
 
 
 class PostgresMessages(MessageVerbs):

@@ -20,14 +20,14 @@ from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
 from stepward.store.rules.turn_rows import concern_others
-from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.scheduler import (
+from stepward.store.verbs.actors.scheduler import (
     NOTHING_MISSED,
     UNFIT,
     ClaimRequest,
     SchedulerVerbs,
     TurnCommit,
 )
+from stepward.store.verbs.engine import VerbEngine
 from stepward.store.verbs.tasks import turns
 from stepward.store.verbs.tasks.progress import progress_rows
 

@@ -14,8 +14,8 @@ from stepward.store.postgres.hot.turn_statements import RunStepKey
 from stepward.store.rules.steps import completion_refusals, completions
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.parts.completions import note
 from stepward.store.verbs.tasks import inbox
+from stepward.store.verbs.tasks.completions import note
 
 
 class AcceptedCompletion(NamedTuple):

@@ -16,10 +16,10 @@ from stepward.store import rows
 from stepward.store.contract import Directive, Post, Tally
 from stepward.store.postgres.engine.shared_writes import Apart, Outcome, in_rounds
 from stepward.store.rules import refusals
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
+from stepward.store.verbs.actors.client import DirectiveAct
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.parts.client import DirectiveAct
 from stepward.store.verbs.tasks import directives, inbox, status_events
 
 
@@ -63,7 +63,9 @@ async def _direct_round(
     await inbox.insert(connection, posts, now)
     moved = [each for each in allowed if not each.verdict.by_owner and each.verdict.after is not each.task.state]
     await _move(connection, sorted(moved, key=lambda each: each.task.uid), now)
-    acts_of = [audits.directive_audit(each.task, each.directive, None, each.verdict.after, {}) for each in allowed]
+    acts_of = [
+        audited_acts.directive_audit(each.task, each.directive, None, each.verdict.after, {}) for each in allowed
+    ]
     await alerts_and_audit.write_audits(connection, acts_of, now)
     return [each.verdict.after if isinstance(each, JudgedDirective) else each for each in judged]
 

@@ -11,10 +11,10 @@ from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.rules import inbox_rules, refusals
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
+from stepward.store.verbs.actors.client import SignalAct
 from stepward.store.verbs.connection import VerbConnection
-from stepward.store.verbs.parts.client import SignalAct
 from stepward.store.verbs.tasks import inbox
 
 SeenSignal = tuple[str, str, str]
@@ -32,7 +32,7 @@ async def signal_all(connection: VerbConnection, acts: Sequence[SignalAct], now:
     await _check_room(connection, delivered, tasks)
     await inbox.insert(connection, [replace(act.post, task=tasks[act.post.task].uid) for act in delivered], now)
     kept = [
-        audits.signal_audit(tasks[act.post.task], act.post, act.actor, act.reason)
+        audited_acts.signal_audit(tasks[act.post.task], act.post, act.actor, act.reason)
         for act in delivered
         if act.actor is not None
     ]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from stepward.model.records import Alert, Audit
-from stepward.store.contract.parts.retention import AuditedAct
+from stepward.store.contract.by_subject.retention import AuditedAct
 
 FIRST_HASH = bytes(32)
 PRUNED = "prune"

@@ -10,7 +10,7 @@ import msgspec
 
 from stepward.errors import Refused
 from stepward.model.records import Audit
-from stepward.store.contract.parts.retention import AuditedAct, AuditHead
+from stepward.store.contract.by_subject.retention import AuditedAct, AuditHead
 from stepward.store.rules.audit.audit_chain import (
     DELETED,
     FIRST_HASH,

@@ -18,7 +18,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS, StepKind, StepState
 from stepward.model.tasks.forks import PROVENANCE, Provenance, inherited_by_forks, provenance_step
 from stepward.payload.sealed import why_unopened
-from stepward.store.rules.directives.rewinding import OWN, asked_before, is_live
+from stepward.store.rules.directives.concerned_steps import OWN, asked_before, is_live
 
 ENDED = frozenset({StepState.COMPLETED, StepState.FAILED})
 NAMED = 3

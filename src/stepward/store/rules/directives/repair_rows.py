@@ -24,8 +24,8 @@ from stepward.model.records import InboxKind, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Directive, Doubt, Later, Post
 from stepward.store.rules import inbox_rules
-from stepward.store.rules.directives import checks
-from stepward.store.rules.directives.rewinding import doubtful, has_effect, is_replayed, later_steps, replayed
+from stepward.store.rules.directives import allowed_directives
+from stepward.store.rules.directives.concerned_steps import doubtful, has_effect, is_replayed, later_steps, replayed
 
 AT_WORK = frozenset({StepState.RUNNING, StepState.TO_REPEAT, StepState.NOT_STARTED})
 SIGNAL_KEY = "signal:"
@@ -89,7 +89,7 @@ class RepairWork:
         found = doubtful(self._steps, step)
         if not found or (directive.input is None and directive.doubt is None):
             return False
-        checks.check_doubt(self._task, directive, step, found)
+        allowed_directives.check_doubt(self._task, directive, step, found)
         for generation in found:
             self._settle(step, generation)
         return step in found
@@ -98,7 +98,7 @@ class RepairWork:
         """Set aside what came after the step's outcome; what it only answered later is delivered again."""
         later = later_steps(self._task, self._steps, step)
         acted = [s for s in later if has_effect(s)]
-        checks.check_later(self._task, self._directive, step, acted)
+        allowed_directives.check_later(self._task, self._directive, step, acted)
         for s in later:
             self._set_aside(s)
         for s in sorted(later, key=lambda s: s.ordinal or 0):
@@ -197,7 +197,7 @@ class RepairWork:
 
         Once the task's undo has begun, its steps stand, and a child goes on with nothing but an undo of its own.
         """
-        child = checks.check_child(self._task, step, self._directive, self._children.get(key_of(step)))
+        child = allowed_directives.check_child(self._task, step, self._directive, self._children.get(key_of(step)))
         if self._task.undo_to is not None:
             if child.state is TaskState.ERROR and child.undo_to is not None:
                 self.repair.resubmitted.append(child)
@@ -215,7 +215,7 @@ class RepairWork:
             finished_at=None,
             output=None,
         )
-        if child.state in checks.UNDONE:
+        if child.state in allowed_directives.UNDONE:
             waiting = replace(waiting, generation=self._next_generation(step))
             former = replace(self._copy_aside(step), state=StepState.UNDONE, in_doubt=False)
             self.write(step, former, waiting)

@@ -15,7 +15,7 @@ from stepward.store.sealing.row_codec import RowCodec
 from stepward.store.sqlite.engine.busy_wait import TURN_WAITS, BusyWait
 from stepward.store.sqlite.engine.connection import BEGIN_READ, BEGIN_WRITE, Connection, is_memory
 from stepward.store.sqlite.engine.error_translation import BUSY, DATA, translated
-from stepward.store.sqlite.engine.reader import BesideReader
+from stepward.store.sqlite.engine.reading_thread import BesideReader
 from stepward.store.sqlite.engine.writer_queue import Work, WriterQueue, writer_lock
 from stepward.store.sqlite.schema.migration import check_owner, use_log
 from stepward.store.store_errors import closed, commit_unknown, refused

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.engine.wake_folder import MOST_PIPES, TooManyPipes, WakeFolder
+from stepward.store.sqlite.engine.wake_pipe_folder import MOST_PIPES, TooManyPipes, WakeFolder
 
 LOG = logging.getLogger("stepward.store")
 

@@ -7,7 +7,7 @@ import msgspec
 from stepward.model.records import Step, Task
 from stepward.model.schedule import Schedule
 from stepward.store import rows
-from stepward.store.search.listing import listed_columns
+from stepward.store.search.listed_columns import listed_columns
 
 
 def places(record: type[msgspec.Struct]) -> str:

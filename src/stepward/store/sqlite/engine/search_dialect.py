@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.model.records import Task
 from stepward.store.search.dialect import SearchDialect
-from stepward.store.search.listing import listed_columns
+from stepward.store.search.listed_columns import listed_columns
 
 DIALECT = SearchDialect(
     mark="?",

@@ -19,8 +19,8 @@ from stepward.store.rules.fairness import Turns, gone_on, passed_over
 from stepward.store.sqlite.engine.connection import Connection, Row, encoded
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.sqlite.engine.verb_engine import driven
-from stepward.store.verbs.flow import permits
-from stepward.store.verbs.parts.scheduler import MOST_LOOKED, ClaimRequest
+from stepward.store.verbs.actors.scheduler import MOST_LOOKED, ClaimRequest
+from stepward.store.verbs.flow_control import workflow_permits
 from stepward.store.verbs.tasks import status_events
 
 Q = load_queries(__package__, "claiming.sql", FRAGMENTS)
@@ -82,7 +82,7 @@ def _take(connection: Connection, picked: list[Row], instance: str, now: float) 
     unstarted = {uid for (uid,) in connection.rows(Q["unstarted"], (wanted,))}
     found = {row[0]: rows.task(row) for row in connection.rows(Q["claim"], (wanted, instance, now, of_claim(now)))}
     taken = [found[uid] for _, uid in picked]
-    admitted = driven(connection, permits.admit, taken, now)
+    admitted = driven(connection, workflow_permits.admit, taken, now)
     for task in admitted:
         if task.uid in unstarted and (task.reply_to is not None or task.events_to is not None):
             driven(connection, status_events.report_start, task, now)

@@ -10,7 +10,7 @@ from stepward.store.sqlite.engine.connection import Connection, Row
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.parts.messages import MessageVerbs
+from stepward.store.verbs.queues.messages import MessageVerbs
 
 Q = load_queries(__package__, "messages.sql", FRAGMENTS)
 

@@ -34,10 +34,7 @@ from stepward.store.sqlite.engine.verb_engine import driven
 from stepward.store.sqlite.hot import claiming, status_events
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs.connection import VerbClock
-from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.flow import permits
-from stepward.store.verbs.parts.scheduler import (
+from stepward.store.verbs.actors.scheduler import (
     NOTHING_MISSED,
     UNFIT,
     WAKE_LIMIT,
@@ -45,6 +42,9 @@ from stepward.store.verbs.parts.scheduler import (
     SchedulerVerbs,
     TurnCommit,
 )
+from stepward.store.verbs.connection import VerbClock
+from stepward.store.verbs.engine import VerbEngine
+from stepward.store.verbs.flow_control import workflow_permits
 from stepward.store.verbs.tasks import turns
 from stepward.store.verbs.tasks.histories import histories
 from stepward.store.verbs.tasks.progress import progress_rows
@@ -101,7 +101,7 @@ def _claim(connection: Connection, wanted: ClaimRequest) -> tuple[list[History],
     check_alive(connection, wanted.instance)
     connection.change(Q["wake"], (wanted.now, max(wanted.limit, WAKE_LIMIT)))
     if connection.row(Q["has_due"], (wanted.now,)) is not None:
-        driven(connection, permits.let_go, wanted.now)
+        driven(connection, workflow_permits.let_go, wanted.now)
     claimed, last = claiming.claim(connection, wanted)
     return driven(connection, histories, claimed), last
 

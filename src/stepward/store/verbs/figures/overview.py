@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.clock import MILLISECONDS, uuid7
 from stepward.model.agents import StepAttempts
 from stepward.model.states import StepState, TaskState
-from stepward.store.contract.parts.overview import (
+from stepward.store.contract.by_subject.overview import (
     MOST_COUNTED,
     MOST_IN_ERROR,
     MOST_IN_FLOW,

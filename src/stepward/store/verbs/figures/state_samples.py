@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stepward.model.states import TaskState
-from stepward.store.contract.parts.overview import MOST_SAMPLED, StateSample
+from stepward.store.contract.by_subject.overview import MOST_SAMPLED, StateSample
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.figures.overview import COUNTED
 

@@ -9,7 +9,7 @@ import msgspec
 from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.model.tasks import stopped_tasks
-from stepward.store.rules import supervision
+from stepward.store.rules import supervisor_rows
 from stepward.store.verbs import agents, alerts_and_audit
 from stepward.store.verbs.connection import VerbClock, VerbConnection
 
@@ -35,10 +35,12 @@ async def register(connection: VerbConnection, instance: Instance, lease: float,
     )
     if instance.role is Role.AGENT:
         await agents.know(connection, instance.serves)
-    served = supervision.served(instance)
+    served = supervisor_rows.served(instance)
     if instance.role is Role.SCHEDULER:
         until = now + stopped_tasks.LONGEST_RETRY
-        await connection.change("leases.try_again", until, stopped_tasks.WAITS_FOR, served, supervision.TRIED_AT_ONCE)
+        await connection.change(
+            "leases.try_again", until, stopped_tasks.WAITS_FOR, served, supervisor_rows.TRIED_AT_ONCE
+        )
     found = await connection.rows("leases.serve", now, instance.id, served) if served else []
     await alerts_and_audit.acknowledged(connection, found, instance.id, now)
 

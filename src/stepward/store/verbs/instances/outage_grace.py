@@ -11,7 +11,7 @@ import msgspec
 from stepward.errors import StoreUnavailable
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbEngine
-from stepward.store.verbs.instances.leadership import Leadership
+from stepward.store.verbs.instances.supervisor_leadership import Leadership
 
 BATCH = 2_000
 """Tasks of one transaction, with all their running steps; half as many after one that took too long."""

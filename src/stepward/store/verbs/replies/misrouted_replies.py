@@ -9,7 +9,7 @@ from msgspec.structs import astuple
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.records import Alert, Audit, Task
 from stepward.store import rows
-from stepward.store.rules.audit.audits import late_reply_audit
+from stepward.store.rules.audit.audited_acts import late_reply_audit
 from stepward.store.rules.steps import misrouted_replies
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection

@@ -9,8 +9,8 @@ from stepward.model.states import TaskState
 from stepward.model.tasks.directives import DirectiveVerb, judge
 from stepward.store import rows
 from stepward.store.contract import Directive, Post
-from stepward.store.rules.audit import audits
-from stepward.store.rules.directives import repairs, rewinding
+from stepward.store.rules.audit import audited_acts
+from stepward.store.rules.directives import concerned_steps, directive_effects
 from stepward.store.rules.directives.repair_rows import Repair
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
@@ -29,7 +29,7 @@ async def direct(connection: VerbConnection, task: Task, directive: Directive, n
         await inbox.insert(connection, [post], now)
     else:
         await inbox.move_free(connection, task, verdict, now)
-    audit = audits.directive_audit(task, directive, repair.step, verdict.after, repair.details)
+    audit = audited_acts.directive_audit(task, directive, repair.step, verdict.after, repair.details)
     await alerts_and_audit.write_audits(connection, [audit], now)
     return verdict.after
 
@@ -37,12 +37,12 @@ async def direct(connection: VerbConnection, task: Task, directive: Directive, n
 async def _repair(connection: VerbConnection, task: Task, directive: Directive, now: float) -> Repair:
     steps = [rows.step(row) for row in await connection.rows("directives.steps", task.uid)]
     if directive.verb == DirectiveVerb.MARK_DONE:
-        repair = repairs.marking(task, steps, directive, now)
+        repair = directive_effects.marking(task, steps, directive, now)
     elif directive.verb == DirectiveVerb.RESUBMIT:
-        children = await inbox.lock(connection, rewinding.concerned_children(steps, directive))
-        repair = repairs.resubmission(task, steps, directive, children, now)
+        children = await inbox.lock(connection, concerned_steps.concerned_children(steps, directive))
+        repair = directive_effects.resubmission(task, steps, directive, children, now)
     else:
-        repair = repairs.undoing(task, steps, directive, now)
+        repair = directive_effects.undoing(task, steps, directive, now)
     await connection.change_each("directives.delete_step", [(task.uid, run, key) for run, key in repair.gone])
     await connection.change_each("turn.insert_step", [astuple(step) for step in repair.inserted])
     await connection.change_each("directives.drop_child_end", [(task.uid, place) for place in repair.dropped])

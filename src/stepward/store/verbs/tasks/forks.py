@@ -9,7 +9,7 @@ from stepward.model.records import Task
 from stepward.store import rows
 from stepward.store.contract import Fork, Submitted
 from stepward.store.rules import refusals
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import new_tasks
@@ -33,7 +33,7 @@ async def fork(connection: VerbConnection, origin: Task, asked: Fork, now: float
             "directives.delete_step", [(step.task, step.run, step.key) for step in asked.released]
         )
         await connection.change_each("turn.insert_step", [astuple(step) for step in asked.released])
-        await alerts_and_audit.write_audits(connection, audits.fork_audits(asked), now)
+        await alerts_and_audit.write_audits(connection, audited_acts.fork_audits(asked), now)
     return submitted
 
 

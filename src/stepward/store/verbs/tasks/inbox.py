@@ -16,7 +16,7 @@ from stepward.model.tasks.stopped_tasks import place_of
 from stepward.store.contract import Post
 from stepward.store.rows import task as task_of
 from stepward.store.rules import inbox_rules
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.tasks import status_events
@@ -70,9 +70,9 @@ async def move_free(
     if verdict.after is task.state:
         return
     if await connection.change("inbox.move_free", task.uid, verdict.after, verdict.undo_to, now, cause):
-        if not audits.is_tried_again(task, verdict.after):
+        if not audited_acts.is_tried_again(task, verdict.after):
             await status_events.report(connection, task, OF_STATE[verdict.after], now, **ended_with(None, cause))
-        if audits.is_mended(task, verdict.after):
+        if audited_acts.is_mended(task, verdict.after):
             await _mend(connection, task, now)
         place = place_of(task)
         if place is not None and verdict.after is not TaskState.PENDING:
@@ -82,8 +82,8 @@ async def move_free(
 
 
 async def _mend(connection: VerbConnection, task: Task, now: float) -> None:
-    found = await connection.rows("inbox.mend", task.uid, now, audits.MENDED, list(audits.BY_HAND))
-    await alerts_and_audit.acknowledged(connection, found, audits.MENDED, now)
+    found = await connection.rows("inbox.mend", task.uid, now, audited_acts.MENDED, list(audited_acts.BY_HAND))
+    await alerts_and_audit.acknowledged(connection, found, audited_acts.MENDED, now)
 
 
 class PostRound:

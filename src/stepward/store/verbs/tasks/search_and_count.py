@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from stepward.store import rows
 from stepward.store.contract import FoundTasks, TaskCount, TaskSearch
-from stepward.store.search.candidates import sources
 from stepward.store.search.conditions import Condition
 from stepward.store.search.dialect import SearchDialect
+from stepward.store.search.index_sources import sources
 from stepward.store.search.statements import (
     SearchScope,
     SourceSearch,

@@ -8,7 +8,7 @@ from stepward.model.tasks.updates import PREFIX
 from stepward.store.contract import Post, UpdateAct, UpdateRow, UpdateState
 from stepward.store.contract.values.updates import update_row
 from stepward.store.rules import inbox_rules, refusals
-from stepward.store.rules.audit import audits
+from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
@@ -34,7 +34,7 @@ async def ask(connection: VerbConnection, task: Task, asked: UpdateAct, now: flo
     post = await put(connection, task, asked, now)
     if asked.actor is not None:
         await alerts_and_audit.write_audits(
-            connection, [audits.signal_audit(task, post, asked.actor, asked.reason)], now
+            connection, [audited_acts.signal_audit(task, post, asked.actor, asked.reason)], now
         )
     return UpdateRow(task.uid, asked.id, asked.name, UpdateState.ASKED, None, now, None)
 

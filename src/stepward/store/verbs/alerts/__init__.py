@@ -1,0 +1,1 @@
+"""Verbs on the delivery of alerts: their sinks, receipts and silences."""

@@ -1,1 +1,0 @@
-"""The parts of a store, one for each actor, as far as the engines share them."""

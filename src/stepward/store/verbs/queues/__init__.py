@@ -1,0 +1,1 @@
+"""Verbs on queues in the store: messages, dead letters, and the events of webhooks."""
