@@ -20,8 +20,8 @@ from stepward.agent.call_execution import CallExecution
 from stepward.model.messages.requests import idempotency_key, request_for
 from stepward.model.records import InboxKind
 from stepward.model.states import TaskState
+from stepward.scheduler.agent_replies.replies import Replies
 from stepward.scheduler.dispatch import dispatcher
-from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.records.loading import TaskLoader

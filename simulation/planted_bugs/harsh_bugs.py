@@ -15,7 +15,7 @@ from stepward.agent import call_execution, call_lifecycle
 from stepward.agent.protection.circuit_breaker import Breaker, BreakerState
 from stepward.model.messages.requests import Outcome, Request, idempotency_key, request_for
 from stepward.model.states import StepKind
-from stepward.scheduler import replies
+from stepward.scheduler.agent_replies import replies
 from stepward.scheduler.dispatch import dispatcher
 from stepward.scheduler.intake import Intake
 from stepward.scheduler.tasks import child_tasks, inbox

@@ -34,8 +34,8 @@ from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from stepward.mounting import mounted
+from stepward.observers.declared_sinks import sinks_of
 from stepward.observers.logs import LogObserver
-from stepward.observers.sinks import sinks_of
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
 from stepward.settings import Settings

@@ -18,7 +18,7 @@ from stepward.errors import AlertRefused, SettingsError
 from stepward.model.alerts.alert_routing import AlertNews
 from stepward.model.records import Alert
 from stepward.observers.apprise_sink import AppriseSink, body_of
-from stepward.observers.sinks import sinks_of
+from stepward.observers.declared_sinks import sinks_of
 from stepward.settings import Settings
 from tests.observers.receiver import receiving
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stepward.model.overlap import Overlap
 from stepward.model.records import Alert, Audit, InboxKind
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.model.states import StepState
 from stepward.store.contract import (
     Decision,

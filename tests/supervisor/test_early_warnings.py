@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from stepward.model.overlap import Overlap
 from stepward.model.records import Instance, Role
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.store.contract import Batch, BatchParameters, BatchVerb, Standby
 from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask, WarningFigures
 from stepward.supervisor import Supervisor

@@ -18,7 +18,7 @@ from stepward.client.submitting.option_defaults import Options
 from stepward.client.submitting.submissions import Preparation
 from stepward.client.task_pages import Page
 from stepward.client.task_status import StepRecord, TaskStatus
-from stepward.client.waiting.waiting import Endings
+from stepward.client.waiting.task_endings import Endings
 
 __all__ = [
     "UNSET",

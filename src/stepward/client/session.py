@@ -21,7 +21,7 @@ from stepward.client.submitting.submission_checks import Id, known_id, task_id, 
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
 from stepward.client.task_pages import Page
 from stepward.client.task_status import TaskStatus, status_of
-from stepward.client.waiting.waiting import Endings, Lookout, StoreChanges
+from stepward.client.waiting.task_endings import Endings, Lookout, StoreChanges
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
 from stepward.errors import IllegalTransition, Refused, TaskNotFound

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from stepward.agent.declaration import Agent
 from stepward.client.scheduling.schedule_declaration import Recurring
-from stepward.client.waiting.waiting import Endings
+from stepward.client.waiting.task_endings import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, EventReceiver, Hints, Observers
 from stepward.large_payloads import PayloadKeeper

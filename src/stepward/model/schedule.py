@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from stepward.model.overlap import Overlap
+from stepward.model.schedule_overlap import Overlap
 
 
 class Schedule(Struct, frozen=True, kw_only=True):

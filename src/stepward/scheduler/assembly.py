@@ -8,6 +8,9 @@ from stepward.runtime.threads import Threads
 from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import LOCAL, LOCAL_ROOM, TRANSACTIONS, Windows
+from stepward.scheduler.agent_replies.progress import ProgressUpdates
+from stepward.scheduler.agent_replies.replies import Replies, ReplyReceiver
+from stepward.scheduler.agent_replies.reply_settlement import ReplySettlement
 from stepward.scheduler.claiming import Claiming
 from stepward.scheduler.commits import Commits, Conclusions, Listeners
 from stepward.scheduler.context import SchedulerContext
@@ -17,9 +20,6 @@ from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.dispatch.publisher import Publisher
 from stepward.scheduler.draining import Draining
 from stepward.scheduler.intake import Intake, LocalSubmissions
-from stepward.scheduler.progress import ProgressUpdates
-from stepward.scheduler.replies import Replies, ReplyReceiver
-from stepward.scheduler.reply_settlement import ReplySettlement
 from stepward.scheduler.scheduler import Scheduler
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.inbox import Inbox
@@ -84,11 +84,8 @@ def assemble(
         *(dispatcher, windows, budget, TurnMeter(observers, clock)),
     )
     turns = TurnLoop(context, wakeup, turn)
-    draining = Draining(context, wakeup, tasks, submissions, dispatcher, turns)
-    return Scheduler(
-        *(context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost),
-        *(turns, draining),
-    )
+    parts = (context, wakeup, windows, room, tasks, submissions, intake, receiver, progress, local, dispatcher, lost)
+    return Scheduler(*parts, turns, Draining(context, wakeup, tasks, submissions, dispatcher, turns))
 
 
 def _threads() -> Threads:

@@ -13,10 +13,10 @@ from stepward.model.failures import brief
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.policies import grown
+from stepward.scheduler.agent_replies.replies import Replies
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.failpoints import crash_points
 from stepward.scheduler.intake import UNAVAILABLE, Intake, LocalSubmissions
-from stepward.scheduler.replies import Replies
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses

@@ -14,14 +14,14 @@ from stepward.model.limits.flow_limit import FlowLimit
 from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import LOCAL_ROOM, Windows
+from stepward.scheduler.agent_replies.progress import ProgressUpdates
+from stepward.scheduler.agent_replies.replies import ReplyReceiver
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher
 from stepward.scheduler.dispatch.local_steps import LocalSteps
 from stepward.scheduler.dispatch.lost_messages import LostMessages
 from stepward.scheduler.draining import Draining
 from stepward.scheduler.intake import Intake, LocalSubmissions
-from stepward.scheduler.progress import ProgressUpdates
-from stepward.scheduler.replies import ReplyReceiver
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.turn import TurnLoop, Wakeup
 

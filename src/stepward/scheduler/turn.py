@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.records import Step
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.agent_replies.replies import Replies
+from stepward.scheduler.agent_replies.reply_settlement import ReplySettlement
 from stepward.scheduler.commits import Commits, Conclusions
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher, StepStarts
 from stepward.scheduler.intake import Intake
-from stepward.scheduler.replies import Replies
-from stepward.scheduler.reply_settlement import ReplySettlement
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks

@@ -1,6 +1,6 @@
 """Schedules: their nominal times, and the tasks that they start."""
 
-from stepward.model.overlap import OverlapPolicy
+from stepward.model.schedule_overlap import OverlapPolicy
 from stepward.schedules.nominal_times import CatchUp
 
 __all__ = ["CatchUp", "OverlapPolicy"]

@@ -10,9 +10,9 @@ from typing import Literal
 
 import msgspec
 
-from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.timetable import timetable
 
 CatchUp = Literal["one", "all", "none"]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from stepward.durations import Duration
-from stepward.model.overlap import OverlapPolicy
+from stepward.model.schedule_overlap import OverlapPolicy
 from stepward.schedules.nominal_times import CatchUp
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from stepward.errors import DeclarationError
 from stepward.events import Observers
-from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import delay_of, due_times, tasks_of
 from stepward.store.contract import Firing, SupervisorStore
 

@@ -54,8 +54,8 @@ async def observed(app: str, settings: Settings, observers: Observers, health: P
 @asynccontextmanager
 async def _measured(address: str, observers: Observers, health: ProcessHealth) -> AsyncIterator[None]:
     check_extra("metrics", FOR_METRICS)
+    from stepward.telemetry.process_endpoints import serving  # noqa: PLC0415  an extra's
     from stepward.telemetry.process_metrics import ProcessMetrics  # noqa: PLC0415  an extra's
-    from stepward.telemetry.server import serving  # noqa: PLC0415  an extra's
 
     metrics = ProcessMetrics(health.waits)
     async with serving(address, metrics, health.unready) as url:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from stepward import Backoff, CircuitBreaker, Supervision, current_step, step, workflow
-from stepward.scheduler import replies, turn_budget
+from stepward.scheduler import turn_budget
+from stepward.scheduler.agent_replies import replies
 from stepward.scheduler.turn_budget import MOST, PIECE
 from stepward.store.contract import Change, Committed, Transaction
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler

@@ -13,7 +13,7 @@ from stepward.errors import StoreUnavailable
 from stepward.events import Observers
 from stepward.model.current_step import PROGRESS_BYTES
 from stepward.model.messages.requests import Progress
-from stepward.scheduler.progress import ProgressUpdates
+from stepward.scheduler.agent_replies.progress import ProgressUpdates
 from stepward.store.contract import SchedulerStore
 from tests.scheduler.world import World, until
 

@@ -14,9 +14,9 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
+from stepward.scheduler.agent_replies.replies import TAKE, QueuedReply, Replies, ReplyReceiver
+from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.replies import TAKE, QueuedReply, Replies, ReplyReceiver
-from stepward.scheduler.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.turn import Wakeup
 from stepward.scheduler.turn_budget import MOST, TurnBudget
 from stepward.settings import Settings

@@ -11,7 +11,8 @@ import pytest
 from stepward import TaskFailed, workflow
 from stepward.model.messages.requests import Reply
 from stepward.running import Running
-from stepward.scheduler import replies, turn_budget
+from stepward.scheduler import turn_budget
+from stepward.scheduler.agent_replies import replies
 from stepward.store.contract import Change, Committed
 from stepward.transport.contract import Delivery
 from tests.scheduler.world import Service, World, refuse, states, until, until_set

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.store.contract import Firing, Store
 from tests.store.conformance.world import World
 

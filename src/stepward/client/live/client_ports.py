@@ -6,7 +6,7 @@ from typing import Protocol
 
 from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.submission_checks import Id
-from stepward.client.waiting.waiting import StoreChanges
+from stepward.client.waiting.task_endings import StoreChanges
 from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Task
 from stepward.model.states import TaskState

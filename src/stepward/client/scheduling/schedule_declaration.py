@@ -8,8 +8,8 @@ from typing import Any
 from stepward.client.submitting import argument_checks, submission_checks
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
-from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.payload import PAYLOAD_BYTES
 from stepward.schedules.nominal_times import CATCH_UPS
 from stepward.schedules.timetable import timetable

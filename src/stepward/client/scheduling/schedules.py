@@ -15,9 +15,9 @@ from stepward.client.submitting.option_defaults import Options
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound
-from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import MOST_AT_ONCE, next_time, scheduled_task, tasks_of, times_within
 from stepward.schedules.options import ScheduleOptions
 from stepward.schedules.timetable import AT, EVERY, timetable

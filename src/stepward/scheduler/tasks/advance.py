@@ -21,7 +21,7 @@ from stepward.scheduler.tasks import child_tasks, made_with_first
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
-from stepward.scheduler.tasks.records import record
+from stepward.scheduler.tasks.records import task_record
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Post, StepMove
@@ -63,7 +63,7 @@ class Advance:
     def admit(self, active: ActiveTask, history: History, now: float) -> None:
         """Replay a task's record, and go on from its end."""
         task = active.task
-        own = record.taken_up(active, history, now)
+        own = task_record.taken_up(active, history, now)
         active.execution = self._execution(active, own)
         active.enter(Phase.ADVANCING)
         active.execution.start(now)

@@ -9,8 +9,8 @@ from stepward.model.messages.requests import NEGATIVE, Outcome, Reply
 from stepward.model.records import Alert, Audit, Step, Task
 from stepward.model.states import StepKind, StepState
 from stepward.scheduler.admission.windows import BacklogKey, Windows
+from stepward.scheduler.agent_replies.replies import is_unreadable
 from stepward.scheduler.dispatch.dispatcher import StepStarts
-from stepward.scheduler.replies import is_unreadable
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.advance import Advance

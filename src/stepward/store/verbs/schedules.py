@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from stepward.model.overlap import Overlap
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.model.tasks.directives import DirectiveVerb
 from stepward.store import rows

@@ -22,7 +22,7 @@ from stepward.client import session_of
 from stepward.client.agent_status import APART_SECONDS, is_apart, is_late
 from stepward.errors import StoreError
 from stepward.model.records import Instance
-from stepward.observers.sinks import sinks_of
+from stepward.observers.declared_sinks import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server

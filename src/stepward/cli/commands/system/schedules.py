@@ -14,8 +14,8 @@ from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
 from stepward.errors import StepwardError
-from stepward.model.overlap import Overlap
 from stepward.model.schedule import Schedule
+from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import CATCH_UPS
 from stepward.store.partitions.addresses import check_whole
 from stepward.views.schedules import nominal

@@ -13,7 +13,7 @@ from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import ScheduleResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal
-from stepward.model.overlap import Overlap
+from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import CatchUp
 
 

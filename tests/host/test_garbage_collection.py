@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepward.host import tune_process
-from stepward.host.process_setup import COLLECTS_IN_STEPS, YOUNG_OBJECTS
+from stepward.host.garbage_collection import COLLECTS_IN_STEPS, YOUNG_OBJECTS
 
 KEPT = 300_000
 """Objects that stay: more than CPython lets gather for its second generation at the threshold of ``tune_process``."""

@@ -19,8 +19,8 @@ from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
 from stepward.model.live_values import read_written
 from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
 from stepward.payload import NULL, check_size, decode, encode
+from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.turn_budget import LARGE_BYTES, PIECE, TURN_BYTES, TurnBudget
 
 TAKE = 1000

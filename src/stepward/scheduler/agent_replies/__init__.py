@@ -1,0 +1,1 @@
+"""What Agents send to a Scheduler: replies, received, settled after their commit, and progress."""
