@@ -105,7 +105,7 @@ async def test_a_queue_that_takes_no_more_lets_steps_wait(
     node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row 32: what is refused waits with the Scheduler, no more than Agents have room for, and is asked for again."""
-    monkeypatch.setattr("stepward.transport.nats.requests.request_stream.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("stepward.transport.nats.requests_and_replies.request_stream.PATIENCE_SECONDS", 0.0)
     room, slow = 16, 2
     async with World(tmp_path, node, complete_by=60.0) as world, beside(node) as operator:
         name = f"STEPWARD_{world.name}"

@@ -23,7 +23,7 @@ from stepward.payload.nesting import is_deeper
 from stepward.transport.queues.response_log import unpacked
 from stepward.transport.wire.capacity_announcements import decode_capacity
 from stepward.transport.wire.encoding import MOST_APART, Wire
-from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.loss_broadcasts import decode_loss
 from stepward.transport.wire.wire_events import decode_revocation
 from tests.transport.messages import SIGNER
 

@@ -12,8 +12,8 @@ import pytest
 from stepward.clock import Environment
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
-from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations
+from stepward.transport.rabbitmq.requests_and_replies.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import QueueDeclarations
 
 HOUR = 3600.0
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.transport.queues.broker_backend import Posted, ResponseQueue, WorkQueue
+from stepward.transport.queues.backend_contract import Posted, ResponseQueue, WorkQueue
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import QueuedMessage
 

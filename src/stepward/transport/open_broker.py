@@ -18,7 +18,7 @@ from stepward.transport.broker.broker_transport import Broker, BrokerTransport
 from stepward.transport.broker.dead_letters import Bury
 from stepward.transport.broker.queue_names import BrokerNames, names_at
 from stepward.transport.contract import Lost
-from stepward.transport.queues.broker_backend import QueueBackend
+from stepward.transport.queues.backend_contract import QueueBackend
 from stepward.transport.queues.broker_queues import BrokerQueues
 
 Made_co = TypeVar("Made_co", covariant=True)

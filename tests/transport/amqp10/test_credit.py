@@ -114,7 +114,7 @@ async def test_a_lapsed_message_is_put_again_where_a_release_leaves_it_with_its_
 ) -> None:
     client_of_amqp10()
     from stepward.transport.amqp10.protocol.messages import RETURNED
-    from stepward.transport.amqp10.requests.consumer import AmqpSource
+    from stepward.transport.amqp10.requests_and_replies.consumer import AmqpSource
 
     sent: list[Any] = []
 

@@ -37,7 +37,7 @@ async def test_an_application_sets_no_room_aside(tmp_path: Path) -> None:
 async def test_a_full_queue_blocks_no_other(
     address: str, app: str, stream: JetStreamContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stepward.transport.nats.requests.request_stream.MOST_MESSAGES", 2)
+    monkeypatch.setattr("stepward.transport.nats.requests_and_replies.request_stream.MOST_MESSAGES", 2)
     async with brokered(address, app=app) as transport:
         for number in range(2):
             await transport.publish("agents.payments", [request(f"o{number}")])

@@ -13,8 +13,8 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 
 from stepward.errors import QueueRefused
 from stepward.model.records import Role
-from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.queue_declarations import ARGUMENTS, QueueDeclarations
+from stepward.transport.rabbitmq.requests_and_replies.ended_queues import EndedQueues
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import ARGUMENTS, QueueDeclarations
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app
 from tests.transport.messages import reply
@@ -138,7 +138,8 @@ async def test_a_reply_that_no_heir_takes_stays_where_it_is(address: str, monkey
         await transport.publish(DEAD, [reply("o1")])
         with monkeypatch.context() as full:
             full.setattr(
-                "stepward.transport.rabbitmq.requests.queue_declarations.ARGUMENTS", ARGUMENTS | {"x-max-length": 1}
+                "stepward.transport.rabbitmq.requests_and_replies.queue_declarations.ARGUMENTS",
+                ARGUMENTS | {"x-max-length": 1},
             )
             with pytest.raises(QueueRefused):
                 for number in range(5):

@@ -179,8 +179,8 @@ async def test_a_queue_that_a_crash_left_without_a_leader_is_made_again(
     server: RabbitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """RabbitMQ 3.10 knows the queue after it died in the very moment, and takes nothing for it."""
-    monkeypatch.setattr("stepward.transport.rabbitmq.requests.publisher.ANSWER_SECONDS", 1.0)
-    monkeypatch.setattr("stepward.transport.rabbitmq.requests.stuck_queues.STUCK_SECONDS", 2.0)
+    monkeypatch.setattr("stepward.transport.rabbitmq.requests_and_replies.publisher.ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr("stepward.transport.rabbitmq.requests_and_replies.stuck_queues.STUCK_SECONDS", 2.0)
     lost: list[str | None] = []
     async with brokered(server.address) as transport:
         transport.on_lost(lost.append)

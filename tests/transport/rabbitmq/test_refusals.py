@@ -20,7 +20,7 @@ from stepward import Queues
 from stepward.errors import QueueRefused
 from stepward.host.queues import refused_queue_alerts
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import queue_declarations
+from stepward.transport.rabbitmq.requests_and_replies import queue_declarations
 from tests.programs import program
 from tests.transport.brokers import SERVERS, Heard, brokered, new_app, opened
 from tests.transport.messages import request

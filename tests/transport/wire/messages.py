@@ -10,7 +10,7 @@ from stepward.model.messages.status_events import StatusEventType, ended_with, s
 from stepward.model.records import Task
 from stepward.transport.contract import AgentMessage
 from stepward.transport.wire.encoding import Wire, join
-from stepward.transport.wire.losses import encode_loss
+from stepward.transport.wire.loss_broadcasts import encode_loss
 from stepward.transport.wire.wire_events import encode_revocation
 from tests.transport.messages import SIGNER, progress, reply, request
 from tests.virtual import START

@@ -17,7 +17,7 @@ from stepward.model.messages.cloudevents import data_of, decode_event
 from stepward.transport.broker.rejections import RejectionReason
 from stepward.transport.wire.capacity_announcements import decode_capacity
 from stepward.transport.wire.encoding import Wire
-from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.loss_broadcasts import decode_loss
 from stepward.transport.wire.wire_events import decode_revocation
 from tests.transport.messages import SIGNER
 from tests.transport.wire.described import Described, Tapped

@@ -19,7 +19,7 @@ from stepward.model.messages.requests import request_queue
 from stepward.model.messages.signing import Signer
 from stepward.model.records import Instance, Role
 from stepward.transport.broker.dead_letters import bury_message, dead_letters_queue
-from stepward.transport.queues.broker_backend import RESPONSES
+from stepward.transport.queues.backend_contract import RESPONSES
 from stepward.transport.queues.broker_queues import BrokerQueues
 
 MOST_QUEUES = 1000

@@ -13,8 +13,8 @@ from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import RETURNED, Sent
-from stepward.transport.amqp10.requests.consumer import AmqpSource
-from stepward.transport.amqp10.requests.ended_queues import AmqpEndedQueues
+from stepward.transport.amqp10.requests_and_replies.consumer import AmqpSource
+from stepward.transport.amqp10.requests_and_replies.ended_queues import AmqpEndedQueues
 from stepward.transport.amqp10.service_bus.name_owner import claim_session
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.broadcasts import BROADCASTS

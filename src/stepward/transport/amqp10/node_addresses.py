@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stepward.model.messages.requests import reply_queue
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.queues.broker_backend import RESPONSES
+from stepward.transport.queues.backend_contract import RESPONSES
 
 MEBIBYTE = 1024 * 1024
 REPLIES = reply_queue("")

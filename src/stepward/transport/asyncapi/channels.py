@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from stepward.transport.rabbitmq.application import declarations
-from stepward.transport.rabbitmq.requests import queue_declarations
+from stepward.transport.rabbitmq.requests_and_replies import queue_declarations
 
 NATS, RABBITMQ, AMQP10 = "nats", "rabbitmq", "amqp10"
 AMQP = "0.3.0"

@@ -12,7 +12,7 @@ from stepward.transport.asyncapi.application_messages import STATUS, ErrorObject
 from stepward.transport.asyncapi.channels import Node, channels, operations, servers
 from stepward.transport.asyncapi.schemas import PLACE, Schema, refer, schemas
 from stepward.transport.wire.capacity_announcements import Capacity
-from stepward.transport.wire.losses import Loss
+from stepward.transport.wire.loss_broadcasts import Loss
 from stepward.transport.wire.wire_events import BATCH, SINGLE, ProgressEvent, ReplyEvent, RequestEvent, Revocation
 
 VERSION = "2.0.0"
@@ -24,7 +24,6 @@ The messages between the processes of a Stepward application over NATS, RabbitMQ
 ends in any language. Every message is a CloudEvent 1.0 in JSON, or a batch of them. Receiving and sending are meant \
 from the side of an Agent or a front end. Readers must accept and ignore unknown attributes. \
 docs/wire.md says the same in words, with examples."""
-
 
 
 def document() -> Node:

@@ -11,7 +11,7 @@ from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.broker.revocations import OwnRevocations, Revocations
 from stepward.transport.contract import Lost, OnAnnouncement, Revoked
 from stepward.transport.wire.capacity_announcements import decode_capacity
-from stepward.transport.wire.losses import decode_loss
+from stepward.transport.wire.loss_broadcasts import decode_loss
 from stepward.transport.wire.wire_events import decode_revocation, encode_revocation
 
 BROADCASTS = "told"

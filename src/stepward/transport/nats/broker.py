@@ -17,9 +17,9 @@ from stepward.transport.contract import Lost
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.name_owner import claim
-from stepward.transport.nats.requests.consumer import NatsSource
-from stepward.transport.nats.requests.ended_queues import adopt_ended
-from stepward.transport.nats.requests.request_stream import Stream
+from stepward.transport.nats.requests_and_replies.consumer import NatsSource
+from stepward.transport.nats.requests_and_replies.ended_queues import adopt_ended
+from stepward.transport.nats.requests_and_replies.request_stream import Stream
 
 NEVER_SEEN = float("-inf")
 LOOK_SECONDS = 600.0

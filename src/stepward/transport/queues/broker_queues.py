@@ -13,7 +13,7 @@ from stepward.events import Observers
 from stepward.runtime.cancelling import give_up
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues
-from stepward.transport.queues.broker_backend import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue
+from stepward.transport.queues.backend_contract import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue
 from stepward.transport.queues.contract import NO_EVENTS, Stored, Watching
 
 R = TypeVar("R")

@@ -19,11 +19,11 @@ from stepward.transport.contract import Lost
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, exchange_is_there, own_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
 from stepward.transport.rabbitmq.name_owner import claim
-from stepward.transport.rabbitmq.requests.consumer import RabbitHandle, RabbitSource
-from stepward.transport.rabbitmq.requests.ended_queues import EndedQueues
-from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
-from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations, is_there
-from stepward.transport.wire.losses import encode_loss
+from stepward.transport.rabbitmq.requests_and_replies.consumer import RabbitHandle, RabbitSource
+from stepward.transport.rabbitmq.requests_and_replies.ended_queues import EndedQueues
+from stepward.transport.rabbitmq.requests_and_replies.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import QueueDeclarations, is_there
+from stepward.transport.wire.loss_broadcasts import encode_loss
 from stepward.transport.wire.wire_events import SINGLE
 
 OWN: dict[str, FieldValue] = {"x-expires": 3_600_000, "x-max-length": 1_000}

@@ -20,7 +20,7 @@ from stepward.transport.amqp10.protocol.links import Received
 from stepward.transport.amqp10.protocol.messages import EXPIRES, Sent
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.queues.broker_backend import RESPONSES, Posted
+from stepward.transport.queues.backend_contract import RESPONSES, Posted
 from stepward.transport.wire.wire_events import BATCH, SINGLE
 
 CONTENT_TYPES = {"submissions": SINGLE, "replies": BATCH}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from stepward.transport.amqp10.node_addresses import MEBIBYTE, REPLIES, Place, response_apart
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.queues.broker_backend import RESPONSES
+from stepward.transport.queues.backend_contract import RESPONSES
 
 OWNER = "stepward-owner"
 """The session of the queue of replies whose state names the store."""

@@ -15,7 +15,7 @@ from stepward.transport.nats.application.response_queue import NatsReading
 from stepward.transport.nats.application.streams import AppStream
 from stepward.transport.nats.application.work_queue import NatsTaking
 from stepward.transport.nats.connection import NatsConnection
-from stepward.transport.queues.broker_backend import RESPONSES, Posted
+from stepward.transport.queues.backend_contract import RESPONSES, Posted
 
 DAY = 86_400.0
 MOST_POSTED = 100_000

@@ -15,7 +15,7 @@ from stepward.errors import PayloadTooLarge, QueueRefused, TransportError
 from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
-from stepward.transport.queues.broker_backend import Posted
+from stepward.transport.queues.backend_contract import Posted
 
 DOUBLES_SECONDS = 120.0
 """Seconds for which the server deduplicates ids, so that a message whose confirmation was lost is kept once."""

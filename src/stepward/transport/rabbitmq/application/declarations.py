@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue, FieldValue
 
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.queues.broker_backend import RESPONSES
+from stepward.transport.queues.backend_contract import RESPONSES
 from stepward.transport.rabbitmq.connection import RabbitConnection
 
 DAY = 86_400.0

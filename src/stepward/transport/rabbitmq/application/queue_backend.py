@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.transport.broker.queue_names import BrokerNames
-from stepward.transport.queues.broker_backend import RESPONSES, Posted
+from stepward.transport.queues.backend_contract import RESPONSES, Posted
 from stepward.transport.rabbitmq.application.declarations import ANSWER_SECONDS, EXPIRES, Declarations
 from stepward.transport.rabbitmq.application.event_copies import EventCopies
 from stepward.transport.rabbitmq.application.response_queue import RabbitReading

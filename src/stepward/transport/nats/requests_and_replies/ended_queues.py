@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.nats.requests.request_stream import Stream
+from stepward.transport.nats.requests_and_replies.request_stream import Stream
 
 MOST_ADOPTED = 10_000
 """Most messages of one queue that are moved at once."""

@@ -15,7 +15,7 @@ from stepward.errors import TransportError
 from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS, check_acknowledgements
-from stepward.transport.nats.requests.request_stream import RETURNED, Stream, consumer_name
+from stepward.transport.nats.requests_and_replies.request_stream import RETURNED, Stream, consumer_name
 
 LONGEST_PULL = 5.0
 PULLS_PER_LEASE = 3

@@ -17,8 +17,8 @@ from stepward.transport.broker.consuming.consumer import Consumer
 from stepward.transport.broker.consuming.local_leases import LOOK_SECONDS, LocalLeases
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, close_channel, open_channel
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.rabbitmq.requests.publisher import RETURNED
-from stepward.transport.rabbitmq.requests.queue_declarations import QueueDeclarations
+from stepward.transport.rabbitmq.requests_and_replies.publisher import RETURNED
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import QueueDeclarations
 
 MOST_PREFETCHED = 60_000
 

@@ -13,8 +13,8 @@ from stepward.clock import Environment
 from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS
 from stepward.transport.rabbitmq.connection import RabbitChannels, RabbitConnection
-from stepward.transport.rabbitmq.requests.queue_declarations import MOST_AGE, QueueDeclarations
-from stepward.transport.rabbitmq.requests.stuck_queues import QueueSilences, delete_stuck
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import MOST_AGE, QueueDeclarations
+from stepward.transport.rabbitmq.requests_and_replies.stuck_queues import QueueSilences, delete_stuck
 from stepward.transport.wire.wire_events import BATCH
 
 RETURNED = "stepward-returned"

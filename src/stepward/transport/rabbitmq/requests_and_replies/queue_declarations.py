@@ -1,4 +1,4 @@
-"""Declarations of the queues of requests and replies: quorum queues, each declared at its first use over a connection."""
+"""Declarations of queues of requests and replies: quorum queues, each declared at its first use over a connection."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ from stepward.transport.broker.batching import MessageBatch
 from stepward.transport.broker.ended_queues import EndedQueueTurns
 from stepward.transport.rabbitmq.channels import ANSWER_SECONDS, own_channel
 from stepward.transport.rabbitmq.connection import RabbitConnection
-from stepward.transport.rabbitmq.requests.publisher import RequestPublisher
-from stepward.transport.rabbitmq.requests.queue_declarations import UNCLAIMED, QueueDeclarations
-from stepward.transport.rabbitmq.requests.stuck_queues import DELETE_SECONDS
+from stepward.transport.rabbitmq.requests_and_replies.publisher import RequestPublisher
+from stepward.transport.rabbitmq.requests_and_replies.queue_declarations import UNCLAIMED, QueueDeclarations
+from stepward.transport.rabbitmq.requests_and_replies.stuck_queues import DELETE_SECONDS
 
 MOST_ADOPTED = 10_000
 """Most messages of one queue that are moved at once."""
