@@ -9,7 +9,7 @@ import pytest
 
 from stepward import Agent, App
 from stepward.running import Running
-from stepward.scheduler.scheduler import Scheduler
+from stepward.scheduler.draining import Draining
 from tests.scheduler.world import World
 
 
@@ -63,14 +63,14 @@ async def test_all_is_let_go_of_also_where_the_end_itself_fails(world: World, mo
     closed: list[Running] = []
     close = Running.close
 
-    async def broken(self: Scheduler) -> None:
+    async def broken(self: Draining) -> None:
         raise ZeroDivisionError("a bug")
 
     async def closing(self: Running) -> None:
         closed.append(self)
         await close(self)
 
-    monkeypatch.setattr(Scheduler, "settle", broken)
+    monkeypatch.setattr(Draining, "settle", broken)
     monkeypatch.setattr(Running, "close", closing)
     assert await left_of(world, world.app([], [Agent("one")]), raises=ZeroDivisionError) == []
     assert len(closed) == 1
