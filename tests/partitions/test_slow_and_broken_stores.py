@@ -15,7 +15,7 @@ from stepward import App, Client, wait_for, workflow
 from stepward.client import session_of
 from stepward.errors import StoreUnusable
 from stepward.store.contract import FoundTasks, TaskSearch
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.placement import initial_shards, shard_of
 from tests.until import until
 
@@ -97,8 +97,8 @@ async def test_a_read_that_lasts_too_long_is_given_up_and_its_store_asked_for_th
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alerts of a store that is down come, and go, at once."""
     monkeypatch.setattr("stepward.store.partitions.partition.DOWN_SECONDS", 0.0)
-    monkeypatch.setattr("stepward.supervisor.early_warnings.check.LOOK_EVERY", 0.0)
-    monkeypatch.setattr("stepward.supervisor.early_warnings.check.HOLD_SECONDS", 0.3)
+    monkeypatch.setattr("stepward.supervisor.early_warnings.warning_checks.LOOK_EVERY", 0.0)
+    monkeypatch.setattr("stepward.supervisor.early_warnings.warning_checks.HOLD_SECONDS", 0.3)
     monkeypatch.setattr("stepward.partitions_running.UNUSABLE_SECONDS", 0.2)
 
 

@@ -10,7 +10,7 @@ from stepward.clock import Environment
 from stepward.errors import CommitUnknown, SettingsError, StoreError, StoreUnavailable, StoreUnusable
 from stepward.runtime.cancelling import retrieve
 from stepward.store.contract import Store
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.placement import Shards, partition_name, read_shards
 from stepward.store.store_errors import ShardElsewhere
 

@@ -22,7 +22,7 @@ from stepward.store.contract import (
     Store,
     SupervisorStore,
 )
-from stepward.store.contract.values.partition import PartitionRecord
+from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.open_store import open_store
 from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.enrolment import enrolled
