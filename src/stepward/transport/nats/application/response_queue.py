@@ -11,8 +11,8 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from stepward.runtime.cancelling import heed_cancellation
-from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.application.puller import TAKES, Patience, Puller
+from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.response_log import ResponseLog

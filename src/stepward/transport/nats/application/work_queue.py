@@ -14,8 +14,8 @@ from nats.aio.msg import Msg
 from nats.js.api import AckPolicy, ConsumerConfig
 
 from stepward.runtime.cancelling import heed_cancellation
-from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.application.puller import NANOSECONDS, TAKES, Patience, Puller
+from stepward.transport.nats.application.streams import AppStream, is_expired
 from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS, check_acknowledgements
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
