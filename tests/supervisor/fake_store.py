@@ -80,6 +80,8 @@ class FakeStore(FakeWebhooks):
         self.serving: list[Instance] = []
         self.recurring: dict[str, Schedule] = {}
         self.fired: list[Task] = []
+        self.unfired: dict[str, Exception] = {}
+        """By schedule, the error of each batch that it is in."""
 
     def now(self) -> float:
         return self.time
@@ -170,6 +172,9 @@ class FakeStore(FakeWebhooks):
 
     async def fire(self, term: int, firings: Sequence[Firing]) -> list[int | None]:
         self._call("fire")
+        for firing in firings:
+            if (error := self.unfired.get(firing.schedule.name)) is not None:
+                raise error
         return [self._fire(term, *msgspec.structs.astuple(firing)) for firing in firings]
 
     def _fire(self, term: int, schedule: Schedule, tasks: Sequence[Task], next_at: float | None) -> int | None:

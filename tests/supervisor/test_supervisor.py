@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from stepward.clock import Environment
+from stepward.errors import Refused, StoreUnavailable
 from stepward.events import Observers
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews
 from stepward.model.records import Alert, InboxKind
@@ -146,6 +147,56 @@ async def test_an_unreadable_schedule_is_reported_and_blocks_no_other(bench: Ben
     await bench.supervisor().turn()
     assert [task.id for task in bench.store.fired] == ["good@1970-01-01T00:16:00Z"]
     assert "schedule.unreadable" in bench.names()
+
+
+def _minutely(name: str) -> Schedule:
+    return Schedule(
+        name=name,
+        workflow="w",
+        version="1",
+        input=b"[]",
+        cron="* * * * *",
+        timezone="UTC",
+        catch_up="one",
+        priority=5,
+        next_at=960.0,
+    )
+
+
+async def test_a_schedule_that_cannot_be_fired_keeps_no_other_of_its_batch_from_being_fired(bench: Bench) -> None:
+    names = ["first", "bad", "last"]
+    bench.store.recurring = {name: _minutely(name) for name in names}
+    bench.store.unfired = {"bad": Refused("expected room in the inbox, found it full")}
+    supervisor = bench.supervisor()
+    await supervisor.turn()
+    assert [task.id for task in bench.store.fired] == ["first@1970-01-01T00:16:00Z", "last@1970-01-01T00:16:00Z"]
+    (alert,) = [alert for alert in bench.store.alerts.values() if alert.kind == "schedule_failed"]
+    assert "bad: expected room in the inbox, found it full" in alert.message
+    assert [event.fields["schedule"] for event in bench.told if event.name == "schedule.failed"] == ["bad"]
+
+
+async def test_a_schedule_that_cannot_be_fired_is_tried_again_after_a_minute_and_its_alert_resolved(
+    bench: Bench,
+) -> None:
+    bench.store.recurring = {"bad": _minutely("bad")}
+    bench.store.unfired = {"bad": Refused("full")}
+    supervisor = bench.supervisor()
+    for _ in range(3):
+        await supervisor.turn()
+    assert bench.store.calls.count("fire") == 1
+    bench.store.unfired = {}
+    bench.store.time += 61
+    await supervisor.turn()
+    assert len(bench.store.fired) == 1
+    assert [alert.acknowledged_at for alert in bench.store.alerts.values()] == [bench.store.time]
+
+
+async def test_a_store_that_is_away_is_no_fault_of_a_schedule(bench: Bench) -> None:
+    bench.store.recurring = {"good": _minutely("good")}
+    bench.store.unfired = {"good": StoreUnavailable("it restarts")}
+    await bench.supervisor().turn()
+    assert "store.unavailable" in bench.names()
+    assert "schedule.failed" not in bench.names()
 
 
 async def test_a_task_that_is_undoing_is_left_alone(bench: Bench) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stepward.errors import DeclarationError
+import msgspec
+
+from stepward.error_messages import message_of
+from stepward.errors import DeclarationError, StoreError
 from stepward.events import Observers
+from stepward.model.records import Alert
 from stepward.model.schedule import Schedule
 from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import delay_of, due_times, tasks_of
@@ -16,6 +20,12 @@ MOST = 1000
 """Recurring tasks of one pass."""
 IN_ONE_COMMIT = 64
 """Schedules and tasks together after which a commit takes no more."""
+FAILED_AGAIN = 60.0
+"""Seconds until a schedule that could not be fired is tried again."""
+FAILED = "schedule_failed"
+"""The kind of the alert about such schedules."""
+MOST_NAMED = 5
+"""Most schedules that the alert's message names; its details name all."""
 WAITS = (Overlap.BUFFER, Overlap.BUFFER_ONE)
 """The policies under which a task starts late because the one before it was at work."""
 
@@ -27,6 +37,14 @@ class LateStart(NamedTuple):
     nominal_at: float
     late_by: float
     """Seconds."""
+
+
+class FailedFiring(NamedTuple):
+    """A schedule that could not be fired, for a reason that is its own."""
+
+    schedule: str
+    error: str
+    again_at: float
 
 
 class DueSchedules:
@@ -41,13 +59,17 @@ class DueSchedules:
         self._new_uid = new_uid
         self._allowed = allowed
         self._late: dict[str, LateStart] = {}
+        self._failed: dict[str, FailedFiring] = {}
+        self._reported: list[str] | None = None
+        """The failures at the last look; None before the first."""
 
     async def fire(self, term: int) -> int:
         """Submit what is due; how many tasks."""
         fired = size = 0
         batch: list[Firing] = []
         for schedule in await self._store.due_schedules(MOST):
-            firing = self._firing(schedule, self._store.now())
+            now = self._store.now()
+            firing = None if self._has_failed(schedule, now) else self._firing(schedule, now)
             if firing is None:
                 continue
             batch.append(firing)
@@ -68,13 +90,52 @@ class DueSchedules:
         return Firing(schedule, tasks_of(schedule, times, now, self._new_uid), next_at)
 
     async def _fire(self, term: int, batch: Sequence[Firing]) -> int:
-        """Submit the tasks of a batch in one commit; how many."""
+        """Submit the tasks of a batch in one commit; how many. Where that fails, each schedule is fired for itself."""
+        try:
+            counts = await self._store.fire(term, batch)
+        except StoreError:
+            raise
+        except Exception as error:
+            if len(batch) > 1:
+                return sum([await self._fire(term, [firing]) for firing in batch])
+            self._fail(batch[0].schedule, error)
+            return 0
         fired = 0
-        for firing, started in zip(batch, await self._store.fire(term, batch), strict=True):
+        for firing, started in zip(batch, counts, strict=True):
+            self._failed.pop(firing.schedule.name, None)
             if started is not None:
                 fired += started
                 self._observers.emit("schedule.fired", schedule=firing.schedule.name, tasks=started)
         return fired
+
+    def _fail(self, schedule: Schedule, error: Exception) -> None:
+        message, now = message_of(error), self._store.now()
+        self._failed[schedule.name] = FailedFiring(schedule.name, message, now + FAILED_AGAIN)
+        self._observers.emit("schedule.failed", schedule=schedule.name, error=message)
+
+    def _has_failed(self, schedule: Schedule, now: float) -> bool:
+        """Whether the last try failed just now."""
+        failed = self._failed.get(schedule.name)
+        return failed is not None and failed.again_at - FAILED_AGAIN <= now < failed.again_at
+
+    async def look(self, term: int) -> None:
+        """Raise the alert for schedules that cannot be fired, replace it when they change, and resolve it when each
+        is fired."""
+        now = self._store.now()
+        # One that is still due was tried again: what is older was fired by another, paused, or removed.
+        kept = sorted(each for each in self._failed.values() if now < each.again_at + FAILED_AGAIN)
+        self._failed = {each.schedule: each for each in kept}
+        failed = [f"{each.schedule}: {each.error}" for each in kept]
+        if failed == self._reported:
+            return
+        if (self._reported or not failed) and await self._store.resolve_alert(term, FAILED) and not failed:
+            self._observers.emit("schedules.fire_again")
+        if failed:
+            more = f"; and {len(failed) - MOST_NAMED} more" if len(failed) > MOST_NAMED else ""
+            message = f"schedules that cannot be fired: {'; '.join(failed[:MOST_NAMED])}{more}"
+            details = msgspec.json.encode([{"schedule": each.schedule, "error": each.error} for each in kept])
+            await self._store.raise_alert(term, Alert(kind=FAILED, message=message, details=details))
+        self._reported = failed
 
     def late(self) -> list[LateStart]:
         """The late starts since the last call, one for each schedule."""

@@ -39,6 +39,7 @@ def checks_of(
         SinkReport(store, sinks),
         Standbys(store, settings, observers),
         MixedCode(store, observers),
+        schedules,
         EarlyWarnings(store, settings, observers, locked=lambda: batches.locked, late_starts=schedules.late, down=down),
         StateHistory(store),
     )

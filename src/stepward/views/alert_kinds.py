@@ -29,6 +29,7 @@ MEANINGS = {
     "standby_behind": "a standby does not keep up with the primary: a failover would lose or wait for that much",
     "key_missing": "a batch waits for a key of encryption that the leading Supervisor lacks",
     "schedule_late": "a schedule started a task late, or left a time out: see why no Supervisor ran",
+    "schedule_failed": "schedules cannot be fired, and the others are: correct or remove those that it names",
     "sink_test": "an operator tests a sink",
     "webhook_disabled": "a webhook took no event for two days: mend its receiver, then enable it",
     "internal": "one task's data broke a Scheduler's own code; the others go on",
@@ -45,6 +46,7 @@ PAGES = {
     "mixed_code": ("/instances", "the instances"),
     "lease_late": ("/instances", "the instances"),
     "task_late": ("/tasks?where=deadline%20%3C%20%27in%201h%27", "tasks due within the hour"),
+    "schedule_failed": ("/schedules", "the schedules"),
     "refused_completions": ("/audit", "the audit"),
 }
 """By the kind of an alert without a task: the console's page that shows the cause, and what it is called."""

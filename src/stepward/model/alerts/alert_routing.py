@@ -43,6 +43,7 @@ SEVERITIES: Mapping[str, Severity] = {
             "partition_down",
             "queue_refused",
             "queue_unserved",
+            "schedule_failed",
             "task_error",
             "unproven_message",
             "unreadable_inbox",
