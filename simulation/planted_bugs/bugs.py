@@ -152,10 +152,11 @@ def error_without_alert(stack: ExitStack) -> None:
 def eviction_runs_finally(stack: ExitStack) -> None:
     """A task that is evicted runs on as if it had been cancelled."""
 
-    def close_all(self: WorkflowLoop) -> None:
+    def close_all(self: WorkflowLoop, most: int | None = None) -> bool:
         self.halted = True
         self._inside(lambda: _close_each(self._tasks))
         self._tasks.clear()
+        return True
 
     put(stack, WorkflowLoop, "close_all", close_all)
     put(stack, WorkflowLoop, "check_usable", lambda self: None)

@@ -127,10 +127,14 @@ class Execution:
         """The decisions since the last call."""
         return self._run.ledger.take(self._run.ended)
 
-    def discard(self) -> None:
-        """Leave memory: whatever is suspended is closed, and what it does on the way decides nothing."""
-        self._run.close()
+    def discard(self, most: int | None = None) -> bool:
+        """Leave memory: whatever is suspended is closed, and what it does on the way decides nothing.
+
+        At most so many of its asyncio tasks are closed; whether none is left.
+        """
+        is_closed = self._run.close(most)
         self._run.ledger.drop()
+        return is_closed
 
     def pending_action(self, key: str) -> Action[Any, Any] | None:
         """What a local step that was asked for calls; None if the workflow did not ask for it."""
@@ -191,7 +195,7 @@ class Execution:
             if not run.pending:
                 self._check_waiting()
         if run.ended is not None:
-            run.close()
+            run.close(SLICE)  # what a wide run has left is closed when it leaves memory
 
     def _finish(self) -> None:
         """Run all callbacks that are left: an outcome is to be delivered."""

@@ -212,9 +212,11 @@ class Run:
         if self.ended is None:
             self._stop(Broken(self._with_place(message)))
 
-    def close(self) -> None:
-        """Close what is suspended and forget everything that could still come."""
-        self.loop.close_all()
+    def close(self, most: int | None = None) -> bool:
+        """Close what is suspended, at most so many tasks, and forget everything that could still come; whether all
+        is closed."""
+        if not self.loop.close_all(most):
+            return False
         self.pending.clear()
         if self.replay is not None:
             self.replay.clear()
@@ -223,6 +225,7 @@ class Run:
             self.signals = None
         elif self.signals is not None:
             self.signals.end_waits()
+        return True
 
     def open_signals(self) -> Signals:
         """The signals of the run."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import Counter
 
 import pytest
 
 from stepward import Agent, App, workflow
+from stepward.errors import TaskCancelled
+from stepward.scheduler.turn_budget import MOST
 from stepward.testing import environment
 from stepward.workflow.execution import SLICE, Execution
 from tests.scheduler.world import World
@@ -64,3 +67,47 @@ async def test_a_crash_between_two_commits_of_births_leaves_the_task_whole(commi
     assert sorted(keys) == list(range(COUNT))
     assert Counter(map(len, keys.values())) == {1: COUNT}
     assert len(steps) == COUNT
+
+
+async def test_a_wide_task_that_is_cancelled_is_closed_over_passes_of_the_event_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[int] = []
+    between: list[int] = []
+    discard = Execution.discard
+
+    def counted(execution: Execution, most: int | None = None) -> bool:
+        between.append(len(closed))
+        return discard(execution, most)
+
+    holders = Agent("holders", concurrency=5_000)
+    all_held = asyncio.Event()
+    calls = itertools.count(1)
+
+    @holders.operation()
+    async def hold(number: int) -> int:
+        if next(calls) == COUNT:
+            all_held.set()
+        await asyncio.Event().wait()
+        return number
+
+    @workflow()
+    async def held(count: int) -> None:
+        async def one(number: int) -> None:
+            try:
+                await hold(number)
+            finally:
+                closed.append(number)
+
+        await asyncio.gather(*[one(number) for number in range(count)])
+
+    monkeypatch.setattr(Execution, "discard", counted)
+    client = await world.start([held], [holders])
+    handle = await client.submit(held, COUNT)
+    await asyncio.wait_for(all_held.wait(), 60)
+    await handle.cancel()
+    with pytest.raises(TaskCancelled):
+        await handle.result(timeout=60)
+    assert between == sorted(set(between))
+    assert max(after - before for before, after in itertools.pairwise(between)) <= MOST
+    assert sorted(closed) == list(range(COUNT))

@@ -14,6 +14,7 @@ from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.turn_budget import MOST, PIECE, TurnBudget
 from stepward.settings import Settings
+from stepward.workflow.execution import Execution
 
 EVICTED_AT_ONCE = 1000
 """Most tasks that are evicted in one turn."""
@@ -43,6 +44,8 @@ class ActiveTasks:
         """The tasks that are to be read again, and which of their requests are out."""
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
+        self.closing: list[Execution] = []
+        """Those of forgotten tasks that have coroutines left to be closed."""
         self._most = settings.tasks_in_memory
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
@@ -89,8 +92,15 @@ class ActiveTasks:
         self._for_others.discard(uid)
         for step in active.open.values():
             self._windows.free(step)
-        if active.execution is not None:
-            active.execution.discard()
+        if active.execution is not None and not active.execution.discard(MOST):
+            self.closing.append(active.execution)
+
+    async def close_forgotten(self) -> None:
+        """Close what tasks with very many coroutines left suspended; the event loop runs between parts of them."""
+        while self.closing:
+            await asyncio.sleep(0)
+            if self.closing[-1].discard(MOST):
+                self.closing.pop()
 
     async def forget_all(self) -> None:
         """Drop every task: this instance is over. The event loop runs between parts of them, until cancelled."""
@@ -98,8 +108,12 @@ class ActiveTasks:
             while self.tasks:
                 self._forget_some(MOST)
                 await asyncio.sleep(0)
+            await self.close_forgotten()
         finally:
             self._forget_some(len(self.tasks))
+            for execution in self.closing:
+                execution.discard()
+            self.closing.clear()
             self.touched.clear()
 
     def _forget_some(self, most: int) -> None:

@@ -11,8 +11,12 @@ from typing import Any
 from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control_flow import Halted
 
+Generated = AsyncGenerator[Any, Any]
+
 TRIES = 100
 """How often code that awaits again while it is closed is closed again."""
+PRUNE_FROM = 64
+"""Asynchronous generators from which on those that have ended are dropped."""
 
 
 @contextmanager
@@ -35,6 +39,21 @@ def close_generator(generator: AsyncGenerator[Any, Any]) -> None:
     closing = generator.aclose()
     if not _leaves(lambda: closing.send(None)):
         _insist(lambda: closing.throw(Halted()))
+
+
+def kept_with(
+    generator: AsyncGenerator[Any, Any], kept: list[AsyncGenerator[Any, Any]]
+) -> list[AsyncGenerator[Any, Any]]:
+    """The generators that are held, and one more: no garbage collector may close one at a moment of its own, which a
+    replay would not meet again."""
+    if len(kept) >= PRUNE_FROM:
+        kept = [one for one in kept if one.ag_frame is not None]  # type: ignore[attr-defined]
+    kept.append(generator)
+    return kept
+
+
+def leave_open(generator: AsyncGenerator[Any, Any]) -> None:
+    """Leaves a dropped generator open: only the end of its execution closes it."""
 
 
 def _insist(leave: Callable[[], object]) -> None:

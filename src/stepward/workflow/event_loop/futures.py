@@ -4,27 +4,28 @@ Tasks and futures hash by their order of creation, so that sets of them iterate 
 ``asyncio.gather`` and ``asyncio.Future()`` make futures of classes of their own, which hash by address: sets of them,
 and ``asyncio.wait`` keeps such sets, would iterate otherwise in every process. While a workflow is driven the names
 lead to classes that hash as all that its loop makes; on other loops (another thread's) these are as asyncio's are.
+``asyncio.gather`` leads to one that makes the tasks of very many calls in parts (``gathering.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import asyncio.tasks
+import sys
+from asyncio import _get_running_loop
 from collections.abc import Callable, Coroutine, Sequence
-from contextvars import Context
+from contextvars import Context, copy_context
+from types import CoroutineType
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 PLAIN = asyncio.Future
 GATHERING: Any = asyncio.tasks._GatheringFuture  # type: ignore[attr-defined]
-
-
-class Counting(asyncio.AbstractEventLoop):
-    """A loop that counts what is created on it."""
-
-    def count_created(self) -> int:
-        """The number of what is created now; it is what the thing hashes by."""
-        raise NotImplementedError
+GATHER: Any = asyncio.gather
+LARGE = 1_000
+"""Calls up to which ``asyncio.gather`` makes a task for each before it returns."""
+PRUNE_FROM = 64
+"""Tasks from which on those that have ended are forgotten."""
 
 
 class _Alike(type):
@@ -59,6 +60,16 @@ class CountedGathering(GATHERING):  # type: ignore[misc]  # asyncio's own, which
         return self._number
 
 
+def gather(*calls: Any, return_exceptions: bool = False) -> asyncio.Future[Any]:
+    """``asyncio.gather`` in workflow code."""
+    loop = _get_running_loop()
+    is_large = len(calls) > LARGE and isinstance(loop, Counting) and not loop.is_closed()
+    if is_large and set(map(type, calls)) == {CoroutineType} and len(set(map(id, calls))) == len(calls):
+        return cast("Counting", loop).gather_many(calls, return_exceptions=return_exceptions)
+    gathered: asyncio.Future[Any] = GATHER(*calls, return_exceptions=return_exceptions)
+    return gathered
+
+
 NAMES, NAMES_OF_TASKS = vars(asyncio), vars(asyncio.tasks)
 
 # Threads that drive workflows at once are counted. No lock: each of these statements is one step under the
@@ -72,6 +83,7 @@ def begin_counting() -> None:
     _driven += 1
     if _driven == 1:
         NAMES["Future"], NAMES_OF_TASKS["_GatheringFuture"] = CountedFuture, CountedGathering
+        NAMES["gather"] = gather
 
 
 def end_counting() -> None:
@@ -80,6 +92,7 @@ def end_counting() -> None:
     _driven -= 1
     if _driven == 0:
         NAMES["Future"], NAMES_OF_TASKS["_GatheringFuture"] = PLAIN, GATHERING
+        NAMES["gather"] = GATHER
 
 
 def _number_of(future: PLAIN[Any]) -> int:
@@ -188,3 +201,65 @@ class WorkflowTask(asyncio.Task[T]):
 
     def __hash__(self) -> int:
         return self.number
+
+
+class Counting(asyncio.AbstractEventLoop):
+    """The tasks and futures of a workflow's loop, which counts what is created on it."""
+
+    _created: int
+    _named: int
+    """How many tasks have a name with a number."""
+    _tasks: list[WorkflowTask[Any]]
+    """The tasks that have not ended, and some that have."""
+    _tasks_limit: int
+
+    def count_created(self) -> int:
+        """The number of a future that is made past ``create_future``; it is what it hashes by."""
+        self._created += 1
+        return self._created
+
+    def create_future(self) -> WorkflowFuture[Any]:
+        """A future that hashes by its order of creation."""
+        self._created += 1
+        return WorkflowFuture(self, self._created)
+
+    def new_task(
+        self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None
+    ) -> WorkflowTask[Any]:
+        """Make a task: that of the workflow's function, or one that its code asks for by ``create_task``."""
+        if len(self._tasks) >= self._tasks_limit:
+            self._forget_done_tasks()
+        self._created += 1
+        self._named += 1
+        task = WorkflowTask(
+            coro,
+            self,
+            name=sys.intern(f"Task-{self._named}") if name is None else str(name),
+            context=copy_context() if context is None else context,
+            number=self._created,
+        )
+        self._tasks.append(task)
+        return task
+
+    def gather_many(self, calls: Sequence[Coroutine[Any, Any, Any]], *, return_exceptions: bool) -> asyncio.Future[Any]:
+        """``asyncio.gather`` of very many coroutines that are all different."""
+        raise NotImplementedError
+
+    def reserve_tasks(self, count: int) -> tuple[int, int]:
+        """Count so many tasks as created; the number of the first, and the number in its name."""
+        first = self._created + 1, self._named + 1
+        self._created += count
+        self._named += count
+        return first
+
+    def reserved_task(
+        self, coro: Coroutine[Any, Any, Any], context: Context, *, number: int, named: int
+    ) -> WorkflowTask[Any]:
+        """Make a task that was counted before."""
+        task = WorkflowTask(coro, self, name=f"Task-{named}", context=context, number=number)
+        self._tasks.append(task)
+        return task
+
+    def _forget_done_tasks(self) -> None:
+        self._tasks = [task for task in self._tasks if not task.done()]
+        self._tasks_limit = max(PRUNE_FROM, len(self._tasks) * 2)

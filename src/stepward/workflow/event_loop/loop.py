@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from asyncio import _get_running_loop, _set_running_loop
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextvars import Context, copy_context
 from typing import Any, NoReturn
 
@@ -17,27 +17,32 @@ from stepward.runtime.interrupts import pass_interrupt
 from stepward.workflow.control_flow import Halted
 from stepward.workflow.event_loop.as_completed import calling_frame, listed_beside
 from stepward.workflow.event_loop.asyncio_versions import forget_waiter, swap_current_task
-from stepward.workflow.event_loop.coroutine_closing import close_coroutine, close_generator, silent_warnings
+from stepward.workflow.event_loop.coroutine_closing import (
+    close_coroutine,
+    close_generator,
+    kept_with,
+    leave_open,
+    silent_warnings,
+)
 from stepward.workflow.event_loop.engine_port import ENDED_ENGINE, Engine
 from stepward.workflow.event_loop.futures import (
+    PRUNE_FROM,
     Callback,
-    Counting,
     Timer,
-    WorkflowFuture,
     WorkflowTask,
     begin_counting,
     end_counting,
 )
+from stepward.workflow.event_loop.gathering import Expanded, LargeGathering, PartLoop
 from stepward.workflow.event_loop.refusals import without_input_output
 from stepward.workflow.replay.code_places import CodePlace, calling_place
 
 CALLBACKS = 1_000_000
 """Callbacks in one drive after which a workflow is held to wait for nothing."""
-PRUNE_FROM = 64
 
 
 @without_input_output
-class WorkflowLoop(Counting, Caller):
+class WorkflowLoop(PartLoop, Caller):
     """One loop per execution; ``halted`` stops it for good, ``closing`` lets no operation do anything."""
 
     def __init__(self, engine: Engine, *, now: float, seed: int, traces: bool = False) -> None:
@@ -55,6 +60,7 @@ class WorkflowLoop(Counting, Caller):
         self._tasks: list[WorkflowTask[Any]] = []
         self._tasks_limit = PRUNE_FROM
         self._generators: list[AsyncGenerator[Any, Any]] | None = None
+        self._gathers: list[LargeGathering] | None = None
         self._early: dict[Coroutine[Any, Any, Any], WorkflowTask[Any]] | None = None
 
     # ------------------------------------------------------------ for the engine
@@ -66,36 +72,29 @@ class WorkflowLoop(Counting, Caller):
             self._left = CALLBACKS
         self._inside(self._run_ready, deliver, most)
 
-    def close_all(self) -> None:
-        """Close what is suspended, newest first, such that none of it can decide anything any more."""
+    def close_all(self, most: int | None = None) -> bool:
+        """Close what is suspended, newest first, such that none of it can decide anything any more from now on.
+
+        At most so many tasks; whether all are closed.
+        """
         self.halted = self.closing = True
-        if self._generators or not all(task.done() for task in self._tasks):
+        left = 0 if most is None else max(0, len(self._tasks) - most)
+        newest = self._tasks[left:]
+        del self._tasks[left:]
+        if self._generators or not all(task.done() for task in newest):
             with silent_warnings():
-                self._inside(self._close_suspended)
+                self._inside(self._close_suspended, newest)
         # What is left of them must be freed at once, not when the garbage collector finds the circles.
-        for task in self._tasks:
+        for task in newest:
             task.cancel()
-        self._tasks.clear()
+        if self._tasks:
+            return False
+        for gathering in self._gathers or ():
+            gathering.drop()
+        self._gathers = None
         self._ready.clear()
         self.engine = ENDED_ENGINE
-
-    def new_task(
-        self, coro: Coroutine[Any, Any, Any], name: object = None, context: Context | None = None
-    ) -> WorkflowTask[Any]:
-        """Make a task: that of the workflow's function, or one that its code asks for by ``create_task``."""
-        if len(self._tasks) >= self._tasks_limit:
-            self._forget_done_tasks()
-        self._created += 1
-        self._named += 1
-        task = WorkflowTask(
-            coro,
-            self,
-            name=sys.intern(f"Task-{self._named}") if name is None else str(name),
-            context=copy_context() if context is None else context,
-            number=self._created,
-        )
-        self._tasks.append(task)
-        return task
+        return True
 
     def run_timer(self, timer: Timer) -> None:
         """Make the call of a timer that fires."""
@@ -154,16 +153,6 @@ class WorkflowLoop(Counting, Caller):
         """Call ``callback`` when a durable timer set to ``when`` fires."""
         return self.call_later(when - self.now, callback, *args, context=context)
 
-    def create_future(self) -> WorkflowFuture[Any]:
-        """A future that hashes by its order of creation."""
-        self._created += 1
-        return WorkflowFuture(self, self._created)
-
-    def count_created(self) -> int:
-        """The number of a future that is made past ``create_future``."""
-        self._created += 1
-        return self._created
-
     def create_task(  # type: ignore[override]  # coroutines only, as every caller in asyncio passes
         self, coro: Coroutine[Any, Any, Any], *, name: object = None, context: Context | None = None
     ) -> WorkflowTask[Any]:
@@ -198,12 +187,27 @@ class WorkflowLoop(Counting, Caller):
     def _timer_handle_cancelled(self, handle: object) -> None:
         """Asyncio calls this for loops that count cancelled timers; timers here count themselves."""
 
+    def gather_many(self, calls: Sequence[Coroutine[Any, Any, Any]], *, return_exceptions: bool) -> LargeGathering:
+        """``asyncio.gather`` of very many coroutines, whose tasks are made in parts."""
+        gathering = LargeGathering(calls, self, return_exceptions=return_exceptions)
+        self._gathers = [*(self._gathers or ()), gathering]
+        return gathering
+
+    def begun_in(self, make: Callable[[], None]) -> list[Callback]:
+        """What ``make`` asks to be called, which stays out of the ready queue."""
+        ready, self._ready = self._ready, []
+        try:
+            make()
+            return self._ready
+        finally:
+            self._ready = ready
+
     def _inside(self, work: Callable[..., None], *args: Any) -> None:
         outer = _get_running_loop()
         outer_task = None if outer is None or swap_current_task is None else swap_current_task(outer, None)
         hooks = sys.get_asyncgen_hooks()
         _set_running_loop(self)
-        sys.set_asyncgen_hooks(self._keep_generator, _leave_generator)
+        sys.set_asyncgen_hooks(self._keep_generator, leave_open)
         begin_counting()
         try:
             work(*args)
@@ -226,7 +230,6 @@ class WorkflowLoop(Counting, Caller):
                 self.is_cut = True
                 return
             batch, self._ready = (self._ready, []) if most is None else (self._ready[:most], self._ready[most:])
-            ran += len(batch)
             self._left -= len(batch)
             if self._left < 0:
                 self.engine.break_off(
@@ -234,9 +237,13 @@ class WorkflowLoop(Counting, Caller):
                     "wait for a step, a timer or a signal in its loop"
                 )
                 return
-            self._run(batch)
+            if not self._run(batch) and most is not None:
+                self.is_cut = True
+                return
+            ran += len(batch)
 
-    def _run(self, batch: list[Callback]) -> None:
+    def _run(self, batch: list[Callback]) -> bool:
+        """Call these; False where one of them stood for many, so that these and the rest of the batch are ready."""
         for handle in batch:
             try:
                 if handle.callback is not None:
@@ -245,19 +252,20 @@ class WorkflowLoop(Counting, Caller):
                 # asyncio ends a loop with it; here it ends this task alone.
                 pass_interrupt(error)
                 self.engine.leave(error)
+            except Expanded as expanded:
+                ran = batch.index(handle) + 1
+                self._ready = [*expanded.callbacks, *batch[ran:], *self._ready]
+                self._left += len(batch) - ran
+                return False
             except BaseException as error:
                 # A failing callback stops no other.
                 self.call_exception_handler({"exception": error})
             if self.halted:
-                return
+                break
+        return True
 
     def _keep_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
-        # Held, so that no garbage collector closes one at a moment that a replay would not meet again.
-        kept = self._generators or []
-        if len(kept) >= PRUNE_FROM:
-            kept = [one for one in kept if one.ag_frame is not None]  # type: ignore[attr-defined]
-        kept.append(generator)
-        self._generators = kept
+        self._generators = kept_with(generator, self._generators or [])
 
     def _start_listed(
         self, coro: Coroutine[Any, Any, Any], listed: list[Coroutine[Any, Any, Any]]
@@ -268,33 +276,16 @@ class WorkflowLoop(Counting, Caller):
         self._early = {one: self.new_task(one) for one in dict.fromkeys(listed)}
         return self._early.pop(coro)
 
-    def _forget_done_tasks(self) -> None:
-        self._tasks = [task for task in self._tasks if not task.done()]
-        self._tasks_limit = max(PRUNE_FROM, len(self._tasks) * 2)
-
-    def _close_suspended(self) -> None:
-        for task in reversed(self._tasks):
+    def _close_suspended(self, newest: Sequence[WorkflowTask[Any]]) -> None:
+        for task in reversed(newest):
             if not task.done():
                 close_coroutine(task.get_coro(), task.context)
                 forget_waiter(task)
-        for generator in self._generators or ():
-            close_generator(generator)
-        self._generators = None
+        if not self._tasks:
+            for generator in self._generators or ():
+                close_generator(generator)
+            self._generators = None
 
 
 RUN = WorkflowLoop._run.__code__
 """What calls workflow code: no frame further out is a workflow's."""
-
-
-def outside_loop(fn: Callable[..., object], *args: Any) -> None:
-    """Call a plain function that the engine needs and that may use nothing of the workflow."""
-    inner = _get_running_loop()
-    _set_running_loop(None)
-    try:
-        fn(*args)
-    finally:
-        _set_running_loop(inner)
-
-
-def _leave_generator(generator: AsyncGenerator[Any, Any]) -> None:
-    """Leaves a dropped generator open: only the end of its execution closes it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from asyncio import _get_running_loop, _set_running_loop
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
 
@@ -14,7 +15,6 @@ from stepward.model.tasks.updates import PREFIX, UpdateAnswer, read_message, rej
 from stepward.payload import decode, encode
 from stepward.payload.sealed import why_unopened
 from stepward.workflow import recorded_values
-from stepward.workflow.event_loop.loop import outside_loop
 from stepward.workflow.functions import run_of
 from stepward.workflow.run_commands import Run
 from stepward.workflow.waits.signal_waits import wait_for_signal
@@ -105,7 +105,7 @@ def _refusal(name: str, type: Any, validator: Callable[[Any], object] | None) ->
         try:
             message = read_message(signal.payload, name)
             id = message.id
-            outside_loop(_validate, bytes(message.value), f"update {name}", type, validator)
+            _outside_loop(_validate, bytes(message.value), f"update {name}", type, validator)
         except Exception as error:
             return rejection(id, message_of(error), signal.number)
         return None
@@ -122,3 +122,13 @@ def _validate(value: bytes, what: str, type: Any, validator: Callable[[Any], obj
             raise Refused(
                 f"validator of {what}: expected a plain function, found that it is async; only read the payload"
             )
+
+
+def _outside_loop(fn: Callable[..., object], *args: Any) -> None:
+    """Call a plain function that the engine needs and that may use nothing of the workflow."""
+    inner = _get_running_loop()
+    _set_running_loop(None)
+    try:
+        fn(*args)
+    finally:
+        _set_running_loop(inner)
