@@ -272,7 +272,7 @@ async def test_a_message_that_is_put_where_its_shard_was_is_passed_on(
         async with application(stores, bank).running(), application(stores, bank).client() as client:
             await move(stores)
             await session_of(old).post("orders", None, moving)
-            await ended(client, moving)
+            await ended_or_buried(client, moving)
             assert await client.dead_letters() == []
 
 

@@ -106,7 +106,7 @@ def check_new(store: OpenedStore) -> None:
     if store.has_tasks:
         raise SettingsError(
             f"store: expected new stores for a new list of partitions, found tasks in {store.address}; name it alone, "
-            "or begin with new stores"
+            "take one new store in beside it by `stepward partitions add`, or begin with new stores"
         )
 
 

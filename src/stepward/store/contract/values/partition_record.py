@@ -20,3 +20,6 @@ class PartitionRecord(Struct, frozen=True, kw_only=True):
     placed_since: float | None = None
     """The instant (seconds since 1970) from which every id that is drawn is placed where its task is; None: earlier
     versions drew ids of tasks that stand elsewhere, by a key or beside the task that they were forked from."""
+    added_at: float | None = None
+    """When the last store was added, by this store's clock; None: the application began with as many, or an earlier
+    version added it."""

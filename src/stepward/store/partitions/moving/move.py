@@ -19,6 +19,7 @@ from stepward.store.named_queries import load_queries
 from stepward.store.partitions.enrolment import share_key, store_id
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.arrival import Staging, arrive
+from stepward.store.partitions.moving.beginning import check_restarted, record_of_only
 from stepward.store.partitions.moving.departure import leave, read_record, write_record
 from stepward.store.partitions.moving.scan import Scan
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards, written
@@ -60,6 +61,8 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     count = len(stores)
     records = [await store.host.partition() for store in known]
     first = await store_id(known[0], environment)
+    if records == [None]:
+        records = [record_of_only(first)]
     for number, record in enumerate(records, 1):
         _check_settled(record, number, count, first)
     added = await new.host.partition()
@@ -71,10 +74,14 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
         raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
     await share_key(stores, environment)
     await _copy_settings(known[0], new)
+    if count == 2 and records[0] is not None:
+        await known[0].host.keep_partition(records[0])
     await new.host.keep_partition(place)
     for store in reversed(known):
         async with store.client.transaction() as transaction:
-            await write_record(transaction, replace(await read_record(transaction), count=count))
+            record = await read_record(transaction)
+            if record.count < count:
+                await write_record(transaction, replace(record, count=count, added_at=store.now()))
 
 
 async def move_share(stores: Sequence[Store], environment: Environment) -> AsyncIterator[Moved]:
@@ -82,6 +89,7 @@ async def move_share(stores: Sequence[Store], environment: Environment) -> Async
     _check_engine(stores)
     target, count = stores[-1], len(stores)
     await _check_ready(stores, environment)
+    await check_restarted(stores)
     await _note_placed(stores)
     # What a process with the former list has set since the store was added is not there.
     await _copy_settings(stores[0], target)

@@ -31,8 +31,10 @@ select token, queue, body from stepward_message where token > ?1 order by token 
 select number, queue, body from stepward_dead_letter where number > ?1 order by number limit ?2
 
 -- name: keyed
--- Returns the ids of the tasks that hold a key, or are replaced by the one that does, with the key.
+-- Returns the ids of the tasks that hold a key, or are replaced by the one that does, with the key; ended tasks with
+-- chosen ids hold none.
 select t.id, k.key from stepward_submission_key as k cross join stepward_task as t on t.uid in (k.task, k.predecessor)
+where t.id = t.uid or t.state not in ('processed', 'undone', 'cancelled', 'error')
 
 -- name: keys
 -- Returns the keys of submissions under a rule.

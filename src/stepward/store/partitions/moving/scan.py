@@ -6,14 +6,14 @@ Most rows are looked at before the store is locked; within the lock only those f
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from stepward.errors import InvalidPayload
+from stepward.errors import InvalidPayload, Refused
 from stepward.model.messages.cloudevents import decode_event
 from stepward.store.contract import Store, Transaction
 from stepward.store.named_queries import load_queries
-from stepward.store.partitions.placement import shard_of, shard_of_key
+from stepward.store.partitions.placement import is_drawn, shard_of, shard_of_key
 
 Q = load_queries(__package__, "moving.sql")
 
@@ -71,6 +71,7 @@ class Scan:
         while await self._look(transaction):
             pass
         keyed = {root: _shard_of_row(key) for root, key in await transaction.execute(Q["keyed"])}
+        _check_drawn(keyed)
         mine = {root for root, home in keyed.items() if home == shard}
         tasks = _those(self._tasks, shard, mine, keyed)
         messages = _those(self._messages, shard, mine, keyed)
@@ -113,6 +114,17 @@ def _those(found: dict[int, Roots[Placed]], shard: int, mine: set[str], keyed: C
         for root in mine & roots.keys():
             chosen += roots[root]
     return sorted(chosen)
+
+
+def _check_drawn(roots: Iterable[str]) -> None:
+    """Raises Refused for a task under a key whose id was chosen, while the store was the only one of its application:
+    with several the key decides where it is, and its id says otherwise."""
+    chosen = next((root for root in roots if not is_drawn(root)), None)
+    if chosen is not None:
+        raise Refused(
+            f"partitions: expected drawn ids of tasks under a key, found {chosen[:100]!r}, which was chosen and "
+            "has not ended; wait for its end, or cancel it, and move again"
+        )
 
 
 def _shard_of_row(key: str) -> int:
