@@ -91,6 +91,25 @@ def test_the_times_to_come_are_the_same_wherever_one_begins(zone: str, cron: str
         assert following == next(each for each in chain if each > instant + 0.5)
 
 
+@pytest.mark.parametrize(
+    "cron", ["30 * 30 12 *", "* * 21 8 *", "0 12 30 12 *", "0 2 * * *", "* * * * *", "15 3 31 1 *"]
+)
+@pytest.mark.parametrize(
+    ("zone", "skips"),
+    [("Pacific/Apia", "2011-12-30T10:00:00Z"), ("Pacific/Kwajalein", "1993-08-21T12:00:00Z")],
+)
+def test_the_times_around_a_day_that_a_zone_leaves_out_are_found_and_agree(cron: str, zone: str, skips: str) -> None:
+    table = Timetable(cron, zone)
+    for hours in range(-30, 31, 6):
+        instant = at(skips) + 3600 * hours + 0.5
+        last, following = table.last(instant), table.after(instant)
+        assert last is not None
+        assert following is not None
+        assert last <= instant < following
+        assert table.after(last - 0.5) == last
+        assert table.after(last) == following
+
+
 def test_nothing_is_due_before_its_time() -> None:
     schedule = replace(HOURLY, next_at=at("2026-11-21T13:00:00Z"))
     assert due_times(schedule, at("2026-11-21T12:59:59Z")) == ([], schedule.next_at)

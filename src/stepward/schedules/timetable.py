@@ -69,13 +69,18 @@ class Timetable:
 
     def last(self, instant: float) -> float | None:
         """The last nominal time up to ``instant``."""
-        # Backwards from the second after, because the start itself is never yielded. Near a clock change the library
-        # finds other times backwards than forwards: the times that are fired are those found forwards.
-        near = next(self._times(math.floor(instant) + 1, backwards=True), None)
+        # Backwards within one offset of the clock: across a change the library finds other times than forwards, and
+        # where a zone has left out a day it comes to no end. The times that are fired are those found forwards.
+        near = self._near(instant)
         if near is None or self._is_steady(near, instant):
             return near
-        found = list(itertools.takewhile(lambda each: each <= instant, self._chain(near - CHANGE_SECONDS)))
-        return found[-1] if found else near
+        while near is not None:
+            begin = near - CHANGE_SECONDS
+            found = list(itertools.takewhile(lambda each: each <= instant, self._chain(begin)))
+            if found:
+                return found[-1]
+            near = self._near(begin)
+        return None
 
     def between(self, first: float, until: float) -> Iterator[float]:
         """The nominal times from ``first``, which is one, up to ``until``."""
@@ -132,9 +137,15 @@ class Timetable:
     def _offset(self, instant: float) -> timedelta:
         return datetime.fromtimestamp(instant, self._zone).utcoffset() or timedelta()
 
-    def _times(self, instant: float, *, backwards: bool = False) -> Iterator[float]:
+    def _times(self, instant: float) -> Iterator[float]:
         start = datetime.fromtimestamp(instant, UTC).astimezone(self._zone)
-        return (each.timestamp() for each in CronSim(self._cron, start, reverse=backwards))
+        return (each.timestamp() for each in CronSim(self._cron, start))
+
+    def _near(self, instant: float) -> float | None:
+        """The last nominal time up to ``instant`` if the clock had always had the offset of that instant."""
+        # From the second after, because the library never yields the start itself.
+        start = datetime.fromtimestamp(math.floor(instant) + 1, timezone(self._offset(instant)))
+        return next((each.timestamp() for each in CronSim(self._cron, start, reverse=True)), None)
 
 
 class Interval:
