@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from stepward import App
 from stepward.client.submitting import argument_checks, submission_checks
-from stepward.errors import InvalidDuration, Refused
+from stepward.errors import (
+    BatchNotFound,
+    InstanceNotFound,
+    InvalidDuration,
+    Refused,
+    ScheduleNotFound,
+    TaskNotFound,
+)
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
@@ -23,6 +32,21 @@ def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
         message = str(caught.value)
         assert message == f"{what}: expected no control characters, found {text!r}; leave them out"
         assert message.isprintable()
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\nb", "\ud800"])
+async def test_what_no_id_or_name_can_be_is_not_found_whatever_the_store_takes(text: str, tmp_path: Path) -> None:
+    async with App("shop", store=f"sqlite:///{tmp_path / 'tasks.db'}").client() as client:
+        with pytest.raises(TaskNotFound):
+            await client.task(text).status()
+        with pytest.raises(ScheduleNotFound):
+            await client.pause_schedule(text)
+        with pytest.raises(BatchNotFound):
+            await client.batches.pause(text)
+        with pytest.raises(InstanceNotFound):
+            await client.drain_instance(text)
+        assert await client.alerts(id=text) == []
+    assert submission_checks.known_id(text).isprintable()
 
 
 def test_other_texts_are_taken_as_they_are() -> None:

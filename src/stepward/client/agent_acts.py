@@ -5,6 +5,7 @@ from __future__ import annotations
 from stepward.client.agent_status import check_known
 from stepward.client.session import ClientSession
 from stepward.client.submitting import argument_checks
+from stepward.client.submitting.submission_checks import sought
 from stepward.errors import InstanceNotFound
 
 
@@ -30,7 +31,7 @@ async def resume(session: ClientSession, name: str) -> bool:
 async def drain(session: ClientSession, id: str) -> bool:
     """Ask the process of an instance to end in good order; False if it was asked already. Raises InstanceNotFound."""
     operators = session.store.operators
-    if await operators.drain_instance(id, session.actor):
+    if await operators.drain_instance(sought(id), session.actor):
         return True
     if any(each.id == id and each.alive for each in await operators.instances()):
         return False

@@ -9,6 +9,7 @@ from stepward.client.batches.new_batch import BatchClient, checked_rate, order_o
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import argument_checks
+from stepward.client.submitting.submission_checks import sought
 from stepward.durations import Duration
 from stepward.errors import BatchNotFound
 from stepward.store.contract import Batch, BatchVerb, Doubt, Later
@@ -60,7 +61,7 @@ class Batches:
 
     async def get(self, id: str) -> Batch:
         """The batch of that id, and how far it is. Raises BatchNotFound."""
-        found = await self._client.store.operators.batch(id)
+        found = await self._client.store.operators.batch(sought(id))
         if found is None:
             raise BatchNotFound(f"batch {id[:100]!r}: expected one that was started, found none such; look at the list")
         return found
@@ -82,6 +83,6 @@ class Batches:
         return await self._steer(id, "pace", checked_rate(rate))
 
     async def _steer(self, id: str, act: str, rate: float | None = None) -> Batch:
-        steered = await self._client.store.operators.steer_batch(id, act, self._client.actor, rate)
+        steered = await self._client.store.operators.steer_batch(sought(id), act, self._client.actor, rate)
         self._client.hints.hint()
         return steered

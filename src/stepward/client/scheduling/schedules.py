@@ -12,6 +12,7 @@ from stepward.client.scheduling.schedule_declaration import check_catch_up, chec
 from stepward.client.session import ClientSession
 from stepward.client.submitting import argument_checks
 from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.submission_checks import sought
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound
@@ -121,7 +122,7 @@ async def remove(session: ClientSession, name: str) -> None:
 
 async def found(session: ClientSession, name: str) -> Schedule:
     """The schedule of that name. Raises ScheduleNotFound."""
-    schedule = await session.store.operators.schedule(name)
+    schedule = await session.store.operators.schedule(sought(name))
     if schedule is None:
         raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
     return schedule

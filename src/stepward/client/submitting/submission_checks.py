@@ -21,6 +21,8 @@ from stepward.payload import encode
 from stepward.workflow.definition import Workflow
 
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
+REPLACEMENT = "\ufffd"
+"""The character in place of those that no id has."""
 MOST_LABELS = 20
 LABEL_LENGTH = 200
 NO_LABELS = b"{}"
@@ -42,7 +44,7 @@ def usable(call: str, missing: str | None) -> None:
 
 def task_id(id: Id) -> str:
     """An id under which a task may be submitted. Raises InvalidId."""
-    text = known_id(id)
+    text = _text_of(id)
     if not ID.fullmatch(text):
         raise InvalidId(f"id: expected 1 to 200 of A-Z a-z 0-9 . _ : @ -, found {text[:60]!r}; choose another")
     return text
@@ -124,6 +126,18 @@ def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: 
 
 def known_id(id: Id) -> str:
     """The text of an id by which a task is looked up. Raises InvalidId."""
+    return sought(_text_of(id))
+
+
+def sought(text: str) -> str:
+    """An id or name by which something is looked up, with another character for those that no id or name has.
+
+    Each store then finds nothing: PostgreSQL takes no NUL, and no store half a character.
+    """
+    return UNPRINTABLE.sub(REPLACEMENT, text)
+
+
+def _text_of(id: Id) -> str:
     if isinstance(id, UUID):
         return str(id)
     if not isinstance(id, str):
