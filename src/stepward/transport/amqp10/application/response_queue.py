@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stepward.errors import QueueRefused
+from stepward.transport.amqp10.application.event_order import EventOrder
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.protocol.connection import AmqpConnection
 from stepward.transport.amqp10.protocol.faults import AmqpRefused
@@ -12,9 +13,13 @@ from stepward.transport.amqp10.protocol.links import Received, ReceivingLink
 from stepward.transport.amqp10.service_bus.locks import Locks
 from stepward.transport.amqp10.service_bus.name_owner import LOCKED
 from stepward.transport.queues.pushed_responses import MOST_HELD, PushedResponses
+from stepward.transport.queues.response_log import MOST_TOGETHER
 
 WATCHED = "watched"
 """The name, among the topics, of the copies of events for observers."""
+
+MOST_EVENTS = MOST_HELD * MOST_TOGETHER
+"""Most unsettled events of a reader."""
 
 
 class AmqpReading(PushedResponses[Received]):
@@ -27,6 +32,7 @@ class AmqpReading(PushedResponses[Received]):
         self._line: AmqpConnection | None = None
         self._receiver: ReceivingLink | None = None
         self._locks: Locks | None = None
+        self._order: EventOrder[tuple[str, Received, bytes]] = EventOrder(link.clock.boot)
 
     async def _acknowledge(self, handles: Sequence[Received]) -> None:
         for received in handles:
@@ -40,6 +46,7 @@ class AmqpReading(PushedResponses[Received]):
         line = await self._link.line()
         with self._link.reaching(f"queue {self._queue}"):
             if line is self._line and self._receiver is not None and self._receiver.why is None:
+                self._add_all(self._order.overdue())
                 return
             await self._leave()
             try:
@@ -71,6 +78,8 @@ class AmqpReading(PushedResponses[Received]):
 
     async def _leave(self) -> None:
         receiver, self._receiver = self._receiver, None
+        if receiver is not None:
+            self._order.reopened(each.body for each in self._ledger.follows(0, MOST_EVENTS))
         if self._locks is not None:
             self._locks.close()
         if receiver is not None and receiver.why is None:
@@ -87,4 +96,10 @@ class AmqpReading(PushedResponses[Received]):
             received.accept()
             received.link.allow(1)
         ident = received.message.ident or f"{id(received.link)}/{id(received)}"
-        self._add(ident, received, received.message.body)
+        message = ident, received, received.message.body
+        in_order = self._watches or self._link.places.holds_locks
+        self._add_all([message] if in_order else self._order.arrived(received.message.body, message))
+
+    def _add_all(self, messages: Sequence[tuple[str, Received, bytes]]) -> None:
+        for message in messages:
+            self._add(*message)
