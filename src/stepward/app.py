@@ -13,6 +13,7 @@ from stepward import partitions_running as partitioned
 from stepward.agent.declaration import Agent
 from stepward.app_arguments import (
     checked_name,
+    checked_queue,
     checked_redact,
     chosen_agents,
     operations_of,
@@ -28,7 +29,7 @@ from stepward.durations import Duration
 from stepward.encryption import codec_of
 from stepward.errors import DeclarationError
 from stepward.events import Hints, Observers
-from stepward.host import Host, Parts, Roles
+from stepward.host import Host, PartitionPlace, Parts, Roles
 from stepward.http.access.access_rules import AccessRules
 from stepward.http.asgi import AsgiApplication
 from stepward.model.failures import FailureConverter, Redact
@@ -105,7 +106,7 @@ class App(ScheduleDeclarations):
         commit together. It raises Unacceptable for a message that can never be accepted.
         """
         self._refuse_running(f"submission {queue}")
-        declared = SubmissionQueue(queue, accept)
+        declared = checked_queue(self.settings, SubmissionQueue(queue, accept))
         if queue in self._submissions:
             raise DeclarationError(f"submission {queue}: expected one declaration, found two; rename one queue")
         self._submissions[queue] = declared
@@ -178,7 +179,7 @@ class App(ScheduleDeclarations):
         whole = partitioned.whole_store(self.name, self.settings, self.environment)
         return await partitioned.pass_over_each(whole, self.settings, self._pass)
 
-    async def _pass(self, settings: Settings, place: partitioned.PartitionPlace | None = None) -> PassReport:
+    async def _pass(self, settings: Settings, place: PartitionPlace | None = None) -> PassReport:
         running = await self._open(settings, Roles(scheduler=False, agents=frozenset(), submission=False), place)
         try:
             return await running.host.supervise_once()
@@ -239,9 +240,7 @@ class App(ScheduleDeclarations):
         await running.start(partial(self._begin, roles=roles))
         return running
 
-    async def _begin(
-        self, settings: Settings, *, roles: Roles, place: partitioned.PartitionPlace | None = None
-    ) -> Running:
+    async def _begin(self, settings: Settings, *, roles: Roles, place: PartitionPlace | None = None) -> Running:
         running = await self._open(settings, roles, place)
         try:
             await running.host.start()
@@ -250,12 +249,13 @@ class App(ScheduleDeclarations):
             raise
         return running
 
-    async def _open(self, settings: Settings, roles: Roles, place: partitioned.PartitionPlace | None = None) -> Running:
+    async def _open(self, settings: Settings, roles: Roles, place: PartitionPlace | None = None) -> Running:
         webhooks = receivers_of(self.name, self._webhooks, settings, self.registry) if roles.supervisor else ()
         codec, keeper = codec_of(self.name, settings.encryption), keeper_for(self.name, settings, self.environment)
         store = open_store(settings.store, app=self.name, environment=self.environment, codec=codec, keeper=keeper)
         await store.open()
-        hints, endings = Hints() if place is None else place.hints, Endings()
+        hints, at = (Hints(), None) if place is None else (place.hints, place.at_broker)
+        endings = Endings()
         try:
             if place is None:
                 await check_whole(store)
@@ -266,13 +266,13 @@ class App(ScheduleDeclarations):
                 await mark_key(store.host, codec)
             fresh = StoreIdentity.drawn(self.environment.random.randbytes(KEY_BYTES + STORE_BYTES))
             signer = Signer(await store.host.identity(fresh))
-            reach = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec, keeper)
-            transport = await reach.transport([agent.name for agent in self.agents] if roles.scheduler else [])
+            ways = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec, keeper, at)
+            transport = await ways.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
             await store.close()
             raise
-        brokered = reach.broker_queues()
-        queues = reach.queues(brokered)
+        brokered = ways.broker_queues()
+        queues = ways.queues(brokered)
         parts = Parts(
             app=self.name,
             registry=self.registry,
@@ -294,7 +294,7 @@ class App(ScheduleDeclarations):
             failures=self._failures,
             codec=codec,
             keeper=keeper,
-            others=None if place is None else place.others,
-            others_queues=None if place is None else reach.queues_in(place.others.messages),
+            place=place,
+            others_queues=None if place is None else ways.queues_in(place.others.messages),
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)

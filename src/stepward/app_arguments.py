@@ -13,10 +13,14 @@ from stepward.events import EventReceiver
 from stepward.model.action import Action
 from stepward.model.failures import Redact
 from stepward.model.messages.event_queues import CODES, webhook_route
+from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import StatusEventType
 from stepward.observers.event_webhooks import webhooks_of
 from stepward.settings import Settings
 from stepward.settings.sink_settings import NAME as WEBHOOK
+from stepward.submission import SubmissionQueue
+from stepward.transport.open_broker import is_broker
+from stepward.transport.queues.partition_queues import part_of
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry
 
@@ -29,6 +33,17 @@ def checked_name(name: str) -> str:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DeclarationError(f"App: expected a name of 1 to 100 of A-Z a-z 0-9 _ -, found {name!r}")
     return name
+
+
+def checked_queue(settings: Settings, declared: SubmissionQueue) -> SubmissionQueue:
+    """The queue. Raises DeclarationError for one whose name is that of a partition's part of another."""
+    is_part = part_of(submission_queue("", declared.queue)) is not None
+    if is_part and len(settings.stores) > 1 and is_broker(settings.transport):
+        raise DeclarationError(
+            f"submission {declared.queue}: expected a name that does not begin as p1. or p2., which beside several "
+            "stores are queues of partitions at the broker, found one; rename it"
+        )
+    return declared
 
 
 def several(given: Iterable[T], what: str) -> Iterable[T]:

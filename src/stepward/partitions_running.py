@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from stepward.clock import Environment
 from stepward.encryption import codec_of
@@ -19,25 +19,17 @@ from stepward.errors import (
     TransportError,
 )
 from stepward.events import Hints, Observers
+from stepward.host import PartitionPlace, place_of
 from stepward.running import Running, keeper_for
 from stepward.settings import Settings
-from stepward.store.partitions.locating.other_partitions import OtherPartitions
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import REFRESH_SECONDS
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import partition_name
 from stepward.supervisor.pass_report import PassReport
-from stepward.transport.open_broker import is_broker
 
 UNUSABLE_SECONDS = 5.0
 """Seconds between two tries to start actors on a store that could be reached, and not be used."""
-
-
-class PartitionPlace(NamedTuple):
-    """What the actors of one partition share with those of the others in this process, and ask of the other stores."""
-
-    hints: Hints
-    others: OtherPartitions
 
 
 class BeginPartition(Protocol):
@@ -66,6 +58,7 @@ class PartitionsRunning(Running):
         self.hints = Hints()
         self._observers = observers
         self._poll = settings.poll
+        self._transport = settings.transport
         self._served = {number: _settings_of(settings, number) for number in served}
         self._started: dict[int, Running] = {}
         self._waiting_for: dict[int, str] = {}
@@ -77,7 +70,7 @@ class PartitionsRunning(Running):
     @property
     def lent(self) -> dict[str, Any]:
         """Schedulers see what clients write when they are notified."""
-        return {"hints": self.hints}
+        return {"hints": self.hints, "transport": self._transport}
 
     async def start(self, begin: BeginPartition) -> None:
         """Start the actors of every partition that can be reached. Raises StoreError if none can."""
@@ -120,10 +113,14 @@ class PartitionsRunning(Running):
 
     async def stop(self) -> None:
         """End every actor in good order, then close the stores."""
-        for number, actor in zip(self._served, self._actors, strict=True):
-            if number not in self._started:
-                actor.cancel()
+        starting = [
+            actor
+            for number, actor in zip(self._served, self._actors, strict=True)
+            if number not in self._started and actor.cancel()
+        ]
         try:
+            # A second cancellation would keep what is being opened from being closed.
+            await asyncio.gather(*starting, return_exceptions=True)
             ends = await asyncio.gather(*(each.stop() for each in self._started.values()), return_exceptions=True)
         finally:
             await self.close()
@@ -218,8 +215,8 @@ class PartitionsRunning(Running):
 
     async def _begun(self, partition: Partition, begin: BeginPartition) -> Running:
         await partition.open()
-        place = PartitionPlace(self.hints, OtherPartitions(self._whole, partition))
-        return await begin(self._served[partition.number], place=place)
+        own = self._served[partition.number]
+        return await begin(own, place=await place_of(self._whole, partition, own, self.hints))
 
 
 def _answer(tried: asyncio.Future[StoreError | None], failure: StoreError | None) -> None:
@@ -241,10 +238,10 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
     failure: StoreError | None = None
     try:
         for partition in store.partitions.members:
-            place = PartitionPlace(Hints(), OtherPartitions(store, partition))
+            own = _settings_of(settings, partition.number)
             try:
                 await partition.open()
-                report = (await one(_settings_of(settings, partition.number), place)).plus(report)
+                report = (await one(own, await place_of(store, partition, own, Hints()))).plus(report)
             except (StoreUnavailable, CommitUnknown) as error:
                 failure = error
     finally:
@@ -278,10 +275,6 @@ def served_partitions(settings: Settings, names: bool | Iterable[str]) -> list[i
     if unknown or not chosen:
         raise SettingsError(
             f"partition: expected some of {', '.join(known)}, found {unknown[0][:60] if unknown else 'none'}; name some"
-        )
-    if len(known) > 1 and is_broker(settings.transport):
-        raise SettingsError(
-            f"transport: expected local or store beside several stores, found {settings.shown('transport')}; choose one"
         )
     return [known[name] for name in chosen]
 

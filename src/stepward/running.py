@@ -18,6 +18,7 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.settings import Settings
 from stepward.store.contract import MessageStore, Store
 from stepward.transport.broker.dead_letters import burying
+from stepward.transport.broker.queue_names import partition_app
 from stepward.transport.contract import Transport
 from stepward.transport.large_payload_transport import LargePayloadTransport
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -25,6 +26,7 @@ from stepward.transport.open_broker import broker_queues, is_broker, open_broker
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
 from stepward.transport.queues.large_payload_queues import with_large_payloads
+from stepward.transport.queues.partition_queues import BrokerPartition, PartitionQueues
 from stepward.transport.queues.sealed_queues import sealed_queues
 from stepward.transport.sealed_transport import SealedTransport
 from stepward.transport.store.store_queues import StoreQueues
@@ -133,6 +135,7 @@ class Reach:
     signer: Signer
     codec: PayloadCodec | None = None
     keeper: PayloadKeeper | None = None
+    partition: BrokerPartition | None = None
 
     async def transport(self, asks: Sequence[str]) -> Transport:
         """The transport of requests to the Agents ``asks`` and of their replies. Raises SettingsError or
@@ -152,19 +155,21 @@ class Reach:
             return transport
         return await open_broker(
             self.settings.transport,
-            app=self.app,
+            app=self.app if self.partition is None else partition_app(self.app, self.partition.name),
             now=self.store.now,
             environment=self.environment,
             observers=self.observers,
             bury=burying(self.store.messages),
             signer=self.signer,
+            first=None if self.partition is None else self.partition.first,
             lease=self.settings.lease,
             asks=[request_queue(agent) for agent in asks],
         )
 
     def queues(self, brokered: BrokerQueues | None) -> AppQueues:
         """The application's own queues: those at the broker, or else in the store."""
-        return self._whole(brokered or self._store_queues())
+        whole = brokered or self._store_queues()
+        return self._whole(whole if self.partition is None else PartitionQueues(whole, self.partition))
 
     def queues_in(self, messages: MessageStore) -> AppQueues:
         """The same in other stores, for messages that are passed on there."""

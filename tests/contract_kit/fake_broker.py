@@ -126,7 +126,9 @@ class FakeBroker:
         self._server = server
         self._sources: list[FakeSource] = []
 
-    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+    async def open(
+        self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str, first: str | None = None
+    ) -> None:
         self._server.listeners[self] = on_broadcast
 
     async def prepare(self, queue: str, lease: float) -> None: ...

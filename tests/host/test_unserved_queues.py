@@ -77,7 +77,7 @@ async def test_a_response_queue_that_is_first_carried_to_during_a_look_ends_no_l
                 carried[f"replies.shop.{len(carried)}"] = None
             return {}
 
-    parts = SimpleNamespace(app="shop", queues=Growing(), submissions=[])
+    parts = SimpleNamespace(app="shop", queues=Growing(), submissions=[], partition=None)
     watch = UnservedQueues(cast(Parts, cast(Any, parts)), lambda: "scheduler-1", carried)
     assert await watch._unserved([], []) == {}
     assert asked == ["replies.shop.web"]

@@ -3,5 +3,6 @@
 from stepward.host.assembly import Parts, Roles
 from stepward.host.garbage_collection import tune_process
 from stepward.host.host import Host
+from stepward.host.partition_place import PartitionPlace, place_of
 
-__all__ = ["Host", "Parts", "Roles", "tune_process"]
+__all__ = ["Host", "PartitionPlace", "Parts", "Roles", "place_of", "tune_process"]

@@ -10,6 +10,7 @@ from stepward.client.scheduling.schedule_declaration import Recurring
 from stepward.client.waiting.task_endings import Endings
 from stepward.clock import Environment
 from stepward.events import AlertSink, EventReceiver, Hints, Observers
+from stepward.host.partition_place import PartitionPlace
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.signing import Signer
@@ -19,9 +20,11 @@ from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.partitions.locating.other_partitions import OtherPartitions
 from stepward.submission import SubmissionQueue
+from stepward.transport.broker.queue_names import partition_app
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
 from stepward.transport.queues.contract import AppQueues
+from stepward.transport.queues.partition_queues import BrokerPartition
 from stepward.workflow.registry import Registry
 
 
@@ -55,10 +58,25 @@ class Parts:
     keeper: PayloadKeeper | None = None
     """Keeps large payloads outside; the store, the transport and the queues have it."""
     threads: bool = True
-    others: OtherPartitions | None = None
-    """Of a store that is one of several, the others; None for a store alone."""
+    place: PartitionPlace | None = None
+    """Of a store that is one of several, its place among them; None for a store alone."""
     others_queues: AppQueues | None = None
     """The applications' own queues of all stores, for messages that are passed on."""
+
+    @property
+    def others(self) -> OtherPartitions | None:
+        """Of a store that is one of several, the others."""
+        return None if self.place is None else self.place.others
+
+    @property
+    def partition(self) -> BrokerPartition | None:
+        """Of a store that is one of several, its partition at a broker, if there is one."""
+        return None if self.place is None else self.place.at_broker
+
+    @property
+    def broker_app(self) -> str:
+        """The application's name at a broker for the queues between Schedulers and Agents."""
+        return self.app if self.partition is None else partition_app(self.app, self.partition.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

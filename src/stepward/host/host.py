@@ -9,7 +9,7 @@ from stepward.clock import SystemClock
 from stepward.host.actors.agent_actors import AgentActors
 from stepward.host.actors.running_actors import RunningActors
 from stepward.host.actors.scheduler_actor import SchedulerActor
-from stepward.host.actors.submission_actors import keep, submitter
+from stepward.host.actors.submission_actors import QueueActor, keep, queue_actors
 from stepward.host.actors.supervisor_actor import SupervisorActor
 from stepward.host.actors.supervisor_pace import SupervisorPace
 from stepward.host.agent_capacity import AgentCapacity
@@ -32,7 +32,6 @@ from stepward.model.records import Role
 from stepward.scheduler.intake import LocalSubmissions
 from stepward.scheduler.scheduler import Scheduler
 from stepward.store.change_watcher import ChangeWatcher
-from stepward.submission import Submitter
 from stepward.supervisor.pass_report import PassReport
 
 
@@ -42,7 +41,7 @@ class Host:
     def __init__(self, parts: Parts, roles: Roles) -> None:
         self._parts = parts
         self._roles = roles
-        self._submitters: list[Submitter] = []
+        self._submitters: list[QueueActor] = []
         self._actors = RunningActors(parts.observers)
         self._leases = InstanceLeases(parts, self._lost, self._reports, self._drain)
         self._agents = AgentActors(parts, roles, self._leases)
@@ -224,9 +223,8 @@ class Host:
         parts = self._parts
         if parts.submissions:
             await self._register_submissions()
-        for submission in parts.submissions:
-            actor = submitter(parts, submission)
-            self._submitters.append(actor)
+        self._submitters = queue_actors(parts)
+        for actor in self._submitters:
             self._actors.run(partial(keep, actor, parts))
 
     async def _register_submissions(self) -> None:

@@ -2,6 +2,7 @@
 
 from stepward.submission.acceptance import Acceptance
 from stepward.submission.declaration import Accepted, Message, SubmissionQueue
+from stepward.submission.partition_router import PartitionRouter
 from stepward.submission.submitter import Submitter
 
-__all__ = ["Acceptance", "Accepted", "Message", "SubmissionQueue", "Submitter"]
+__all__ = ["Acceptance", "Accepted", "Message", "PartitionRouter", "SubmissionQueue", "Submitter"]

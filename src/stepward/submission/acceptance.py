@@ -51,7 +51,7 @@ class Acceptance:
         prepare: Prepare,
         routed: Routed,
         plans: Plans,
-        store: str | None,
+        stores: Collection[str],
         environment: Environment,
         observers: Observers,
         payload_bytes: int,
@@ -62,8 +62,8 @@ class Acceptance:
         self._prepare = prepare
         self._routed = routed
         self._plans = plans
-        self._store = store
-        """The store identity that a message may name; None in the simulation."""
+        self._stores = stores
+        """The identities of stores that a message may name, its own first; none in the simulation."""
         self._clock = environment.clock
         self._failpoint = environment.failpoint
         self._observers = observers
@@ -124,9 +124,9 @@ class Acceptance:
         return Message(event, stored.tries)
 
     def _check_store(self, event: CloudEvent) -> None:
-        if event.store is not None and self._store is not None and event.store != self._store:
+        if event.store is not None and self._stores and event.store not in self._stores:
             raise Unacceptable(
-                f"message {event.id[:100]!r}: expected one for the store {self._store!r}, found one for "
+                f"message {event.id[:100]!r}: expected one for the store {next(iter(self._stores))!r}, found one for "
                 f"{event.store!r:.60}; post it where that store's application reads"
             )
 

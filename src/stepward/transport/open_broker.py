@@ -35,11 +35,13 @@ async def open_broker(
     signer: Signer,
     lease: float,
     asks: Sequence[str] = (),
+    first: str | None = None,
 ) -> BrokerTransport:
     """A connected transport over the broker of that address. Raises SettingsError or TransportError.
 
     SettingsError if another store has the application's name there. ``asks`` are the Agents' queues that this process
-    publishes to: it makes them with that ``lease``, so that Agents need no right to.
+    publishes to: it makes them with that ``lease``, so that Agents need no right to. For a partition ``first`` is the
+    identity of the application's first store, which has the name of the application.
     """
     broker = broker_at(address, app=app, now=now, environment=environment, observers=observers)
     transport = BrokerTransport(
@@ -52,7 +54,7 @@ async def open_broker(
         signer=signer,
     )
     try:
-        await broker.open(transport.broadcasts.receive, transport.broadcasts.lost, signer.store)
+        await broker.open(transport.broadcasts.receive, transport.broadcasts.lost, signer.store, first)
         for queue in asks:
             # Requests to that queue are refused too, and reported then.
             with suppress(QueueRefused):
@@ -96,10 +98,13 @@ def broker_at(
 class Opening(Broker, Protocol):
     """A broker that is not connected yet."""
 
-    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+    async def open(
+        self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str, first: str | None = None
+    ) -> None:
         """Connects; ``on_broadcast`` is called with broadcasts, ``lost`` with queues that lost messages.
 
-        Raises SettingsError if another store than ``store`` has the application's name there, or TransportError.
+        Raises SettingsError if another store than ``store`` has the name there, or another than ``first`` the name of
+        the application to which a partition belongs; or TransportError.
         """
         ...
 

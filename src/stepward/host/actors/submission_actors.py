@@ -16,7 +16,19 @@ from stepward.model.records import Task
 from stepward.model.tasks.key_rules import check_size_under_rule
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.model.tracing.submission_span import linked
-from stepward.submission import Acceptance, Accepted, Message, SubmissionQueue, Submitter
+from stepward.submission import Acceptance, Accepted, Message, PartitionRouter, SubmissionQueue, Submitter
+
+QueueActor = Submitter | PartitionRouter
+
+
+def queue_actors(parts: Parts) -> list[QueueActor]:
+    """The actors of this process at the application's submission queues."""
+    actors: list[QueueActor] = [submitter(parts, submission) for submission in parts.submissions]
+    if parts.partition is not None and parts.brokered is not None:
+        queues = [submission_queue(parts.app, submission.queue) for submission in parts.submissions]
+        placed = parts.partition.placed
+        actors += [PartitionRouter(parts.brokered, queue, placed, parts.observers) for queue in queues]
+    return actors
 
 
 def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
@@ -53,7 +65,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         prepare=prepare,
         routed=routed,
         plans=preparation.plans,
-        store=None if parts.signer is None else parts.signer.store,
+        stores=_stores(parts),
         environment=parts.environment,
         observers=parts.observers,
         payload_bytes=parts.settings.payload_bytes,
@@ -67,6 +79,12 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         environment=parts.environment,
         observers=parts.observers,
     )
+
+
+def _stores(parts: Parts) -> list[str]:
+    """The identities of stores that a message may name: this one, and the application's first."""
+    first = [] if parts.partition is None else [parts.partition.first]
+    return [] if parts.signer is None else [parts.signer.store, *first]
 
 
 async def _routed(parts: Parts, queue: str, bodies: Mapping[str, bytes]) -> set[str]:
@@ -100,7 +118,7 @@ def _refuse_key(accepted: Accepted) -> None:
         )
 
 
-async def keep(actor: Submitter, parts: Parts) -> None:
+async def keep(actor: QueueActor, parts: Parts) -> None:
     """Run it until cancelled; it holds no state beyond the queue's, so after a bug it pauses and goes on."""
     while not actor.is_draining:
         try:

@@ -26,7 +26,7 @@ class RemoteAgents:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._ours = f"/stepward/{parts.app}/"
+        self._ours = f"/stepward/{parts.broker_app}/"
         self._agents = {agent.name for agent in parts.agents}
         self._announced: dict[RemoteInstance, AgentHealth] = {}
         self._stirred = asyncio.Event()

@@ -51,7 +51,7 @@ class EventRelay:
         self._messages = parts.store.messages
         self._queues = queues
         self._store = signer.store
-        self._returned = ReturnedMessages(parts.transport, parts.app, signer)
+        self._returned = ReturnedMessages(parts.transport, parts.broker_app, signer)
         self._instance = instance
         self._dead_letters = dead_letters_queue(parts.app)
         self._instances: Sequence[Instance] = ()

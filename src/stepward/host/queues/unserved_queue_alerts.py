@@ -16,6 +16,7 @@ from stepward.host.assembly import Parts
 from stepward.host.queues.status_event_relay import carrier_of
 from stepward.model.messages.requests import submission_queue
 from stepward.model.records import Alert, Instance, Role
+from stepward.transport.broker.queue_names import own_queue
 
 KIND = "queue_unserved"
 LOOK_SECONDS = 15.0
@@ -95,6 +96,8 @@ class UnservedQueues:
         responses = await queues.nonempty(f"replies.{app}.", response_queues.union(self._carried))
         serving = [each.serves for each in instances if each.alive and each.role is Role.SUBMISSION]
         served = {submission_queue(app, queue) for serves in serving for queue in serves}
+        if self._parts.partition is not None:
+            served |= {own_queue(queue, self._parts.partition.name) for queue in served}
         found = {queue: UNSERVED_SECONDS for queue, is_read in posted.items() if not is_read and queue not in served}
         return found | {queue: UNREAD_SECONDS for queue, is_read in responses.items() if is_read is False}
 

@@ -67,6 +67,14 @@ def decode_event(body: bytes) -> CloudEvent:
     return event
 
 
+def message_id(body: bytes) -> str:
+    """The id of a message, which is its task's; text that is no message has none."""
+    try:
+        return decode_event(body).id
+    except InvalidPayload:
+        return ""
+
+
 def instant(seconds: float) -> datetime:
     """An instant of the store's clock, as a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec.structs import replace
 
-from stepward.errors import InvalidPayload
-from stepward.model.messages.cloudevents import decode_event
+from stepward.model.messages.cloudevents import message_id
 from stepward.store.contract import Store, StoredMessage
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
@@ -47,9 +46,9 @@ class PartitionedMessages:
         while True:
             placed: dict[Partition, list[int]] = {}
             for place, (body, _) in enumerate(bodies):
-                id = _id_of(body)
+                id = message_id(body)
                 partition = self._partitions.placed(id)
-                if partition.is_open and shard_of(id) not in partition.shards:
+                if partition.lacks(shard_of(id)):
                     raise ShardElsewhere(shard_of(id))
                 if put.get(place) is not partition:
                     placed.setdefault(partition, []).append(place)
@@ -93,6 +92,12 @@ class PartitionedMessages:
             letters = [(token, reasons[outside(partition.number, token)]) for token in own]
             await _bury(partition, queue, letters, events)
 
+    async def bury_bodies(
+        self, queue: str, dead_letters: Sequence[tuple[bytes, str, int]], events: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
+        """As ``MessageStore.bury_bodies``, in the first store that can be reached."""
+        await self._partitions.any(lambda store: store.messages.bury_bodies(queue, dead_letters, events))
+
     async def filled(self, queues: Sequence[str]) -> set[str]:
         found = await self._partitions.read_each(lambda store: store.messages.filled(queues))
         return {queue for _, filled in found for queue in filled}
@@ -101,14 +106,6 @@ class PartitionedMessages:
         """As ``MessageStore.nonempty``."""
         found = await self._partitions.read_each(lambda store: store.messages.nonempty(prefix, limit))
         return sorted({queue for _, queues in found for queue in queues})[:limit]
-
-
-def _id_of(body: bytes) -> str:
-    """The id of the message's task; text that is no message has none, and any store may keep it."""
-    try:
-        return decode_event(body).id
-    except InvalidPayload:
-        return ""
 
 
 def _reading(queue: str, after: int, limit: int, reader: str) -> Reading:

@@ -80,6 +80,10 @@ class Partition:
         """Whether it was reached once, and is not closed."""
         return self._is_open
 
+    def lacks(self, shard: int) -> bool:
+        """Whether it is known not to hold a shard that is placed here: the shard is on its way."""
+        return self._is_open and shard not in self.shards
+
     async def connect(self) -> None:
         """Connect, without a check of its place. Raises StoreUnavailable, StoreUnusable."""
         await self.ask(lambda store: store.open(), connects=True)

@@ -43,6 +43,8 @@ class Amqp10Broker:
         self._now = now
         self._environment = environment
         self._store = ""
+        self._first: str | None = None
+        """Of a partition, the first store of its application."""
         self._was_here = False
         self._link = Amqp10Connection(
             address,
@@ -62,8 +64,10 @@ class Amqp10Broker:
     def limit(self) -> int:
         return self._link.limit
 
-    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
-        self._on_broadcast, self._lost, self._store = on_broadcast, lost, store
+    async def open(
+        self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str, first: str | None = None
+    ) -> None:
+        self._on_broadcast, self._lost, self._store, self._first = on_broadcast, lost, store, first
         await self._link.open()
 
     async def prepare(self, queue: str, lease: float) -> None:
@@ -109,7 +113,9 @@ class Amqp10Broker:
 
     async def _listen(self, line: AmqpConnection) -> None:
         with self._link.reaching("the application's name"):
-            was_claimed = await self._claim(line)
+            was_claimed = await self._claim(line, self._names, self._store)
+            if self._first is not None:
+                await self._claim(line, self._names.whole, self._first)
         topic = self._link.places.topic(BROADCASTS)
         if topic is not None:
             with self._link.reaching("broadcasts"):
@@ -119,12 +125,12 @@ class Amqp10Broker:
         if is_lost:
             self._lost(None)
 
-    async def _claim(self, line: AmqpConnection) -> bool:
+    async def _claim(self, line: AmqpConnection, names: BrokerNames, store: str) -> bool:
         places = self._link.places
         if places.holds_locks:
             where = f"{places.name} at {self._link.shown}"
-            return await claim_session(line, places.owner(), self._names, self._store, where)
-        return await claim(self._link, line, self._names, self._store, self._environment.new_uid())
+            return await claim_session(line, places.owner(names), names, store, where)
+        return await claim(self._link, line, names, store, self._environment.new_uid())
 
     def _received(self, received: Received) -> None:
         received.accept()

@@ -24,7 +24,7 @@ async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames
 
     Raises SettingsError if another store has it, or AmqpFault.
     """
-    place = link.places.owner()
+    place = link.places.owner(names)
     came: asyncio.Future[Received] = asyncio.get_running_loop().create_future()
 
     def on_message(received: Received) -> None:

@@ -57,8 +57,8 @@ class Places(Protocol):
         """A queue of submissions, or a response queue."""
         ...
 
-    def owner(self) -> Place:
-        """The queue with the marker of the store that owns the application's name."""
+    def owner(self, names: BrokerNames) -> Place:
+        """The queue with the marker of the store that owns these names."""
         ...
 
     def topic(self, name: str) -> str | None:
@@ -83,14 +83,14 @@ class RabbitPlaces:
     def application(self, queue: str) -> Place:
         return self._queue(response_apart(queue))
 
-    def owner(self) -> Place:
-        return self._queue("store")
+    def owner(self, names: BrokerNames) -> Place:
+        return _rabbit_queue(f"{names.root}.store")
 
     def topic(self, name: str) -> str:
         return f"/topic/{self._root}.{name}"
 
     def _queue(self, queue: str) -> Place:
-        return Place(f"/queue/{self._root}.{queue}", f"/amq/queue/{self._root}.{queue}")
+        return _rabbit_queue(f"{self._root}.{queue}")
 
 
 class PlainPlaces:
@@ -110,8 +110,8 @@ class PlainPlaces:
     def application(self, queue: str) -> Place:
         return self._queue(response_apart(queue))
 
-    def owner(self) -> Place:
-        return self._queue("store")
+    def owner(self, names: BrokerNames) -> Place:
+        return Place(f"{names.root}.store", f"{names.root}.store")
 
     def topic(self, name: str) -> str:
         return f"topic://{self._root}.{name}"
@@ -123,6 +123,10 @@ class PlainPlaces:
 def places_of(product: str, names: BrokerNames) -> Places:
     """The places at the broker that introduced itself so."""
     return RabbitPlaces(names) if product.startswith("RabbitMQ") else PlainPlaces(names, product or "the broker")
+
+
+def _rabbit_queue(name: str) -> Place:
+    return Place(f"/queue/{name}", f"/amq/queue/{name}")
 
 
 def response_apart(queue: str) -> str:

@@ -12,11 +12,30 @@ OPTION = "prefix="
 PREFIX = re.compile(r"[A-Za-z0-9_-]{1,50}")
 
 
+def partition_app(app: str, partition: str) -> str:
+    """The name at a broker of one partition of an application, for its queues between Schedulers and Agents.
+
+    Names of applications have no dot.
+    """
+    return f"{app}.{partition}"
+
+
+def own_queue(queue: str, partition: str) -> str:
+    """One partition's part of a submission queue: ``submissions.shop.p2.orders`` of ``submissions.shop.orders``."""
+    kind, app, name = queue.split(".", 2)
+    return f"{kind}.{app}.{partition}.{name}"
+
+
 class BrokerNames(Struct, frozen=True):
-    """The prefixes of an application's names at a broker."""
+    """The prefixes of the names of an application, or of one of its partitions, at a broker."""
 
     app: str
     prefix: str = ""
+
+    @property
+    def whole(self) -> BrokerNames:
+        """The names of the application to which this partition belongs."""
+        return BrokerNames(self.app.partition(".")[0], self.prefix)
 
     @property
     def root(self) -> str:
@@ -25,13 +44,20 @@ class BrokerNames(Struct, frozen=True):
 
     @property
     def stream(self) -> str:
-        """Prefix of streams at NATS. Application names have no plus, so the streams of two applications differ."""
-        return f"{self.prefix}+STEPWARD_{self.app}" if self.prefix else f"STEPWARD_{self.app}"
+        """Prefix of streams at NATS, whose names have no dots.
+
+        Application names have no plus, so the streams of two applications differ.
+        """
+        return f"{self.prefix}+STEPWARD_{self._undotted}" if self.prefix else f"STEPWARD_{self._undotted}"
 
     @property
     def inbox(self) -> str:
         """Prefix of the subjects on which NATS answers."""
-        return f"_INBOX.{self.prefix}+{self.app}" if self.prefix else f"_INBOX.{self.app}"
+        return f"_INBOX.{self.prefix}+{self._undotted}" if self.prefix else f"_INBOX.{self._undotted}"
+
+    @property
+    def _undotted(self) -> str:
+        return self.app.replace(".", "+")
 
 
 def names_at(address: str, app: str) -> tuple[str, BrokerNames]:

@@ -55,11 +55,15 @@ class NatsBroker:
         self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+    async def open(
+        self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str, first: str | None = None
+    ) -> None:
         """Make a missing stream."""
         self._on_broadcast, self._lost = on_broadcast, lost
         await self._link.open()
         await claim(self._link, self._names, store)
+        if first is not None:
+            await claim(self._link, self._names.whole, first)
         await self._stream.open()
 
     async def prepare(self, queue: str, lease: float) -> None:

@@ -66,10 +66,14 @@ class RabbitBroker:
         self._on_broadcast: Callable[[bytes], None] | None = None
         self._lost: Lost | None = None
 
-    async def open(self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str) -> None:
+    async def open(
+        self, on_broadcast: Callable[[bytes], None], lost: Lost, store: str, first: str | None = None
+    ) -> None:
         self._on_broadcast, self._lost = on_broadcast, lost
         await self._link.open()
         await claim(self._link, self._names, store)
+        if first is not None:
+            await claim(self._link, self._names.whole, first)
 
     async def prepare(self, queue: str, lease: float) -> None:
         await self._queues.ensure(queue)

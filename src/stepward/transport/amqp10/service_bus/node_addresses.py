@@ -35,8 +35,8 @@ class ServiceBusPlaces:
             return self._session("responses", response_apart(queue).partition(".")[2])
         return self._queue(response_apart(queue))
 
-    def owner(self) -> Place:
-        return self._session("replies", OWNER)
+    def owner(self, names: BrokerNames) -> Place:
+        return Place(f"{names.root}.replies", f"{names.root}.replies", OWNER)
 
     def topic(self, name: str) -> str | None:
         """None: each process would need a subscription of its own, and the right to make it."""
