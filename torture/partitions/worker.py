@@ -19,7 +19,8 @@ async def main(port: int, partitions: list[str], stores: list[str]) -> None:
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    async with application(stores, port).running(supervisor_every="200ms", partitions=partitions):
+    served = partitions if len(stores) > 1 else True
+    async with application(stores, port).running(supervisor_every="200ms", partitions=served):
         waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(reader.read())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
 
