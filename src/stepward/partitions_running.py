@@ -13,10 +13,10 @@ from stepward.encryption import codec_of
 from stepward.errors import (
     CommitUnknown,
     SettingsError,
+    StepwardError,
     StoreError,
     StoreUnavailable,
     StoreUnusable,
-    TransportError,
 )
 from stepward.events import Hints, Observers
 from stepward.host import PartitionPlace, place_of
@@ -203,7 +203,7 @@ class PartitionsRunning(Running):
         if all(self._whole.partitions.numbered(other).unusable is not None for other in self._served):
             raise error
         self._waiting_for[number] = str(error)
-        with suppress(StoreError, TransportError):
+        with suppress(StepwardError):
             await self._started.pop(number).stop()
         await asyncio.sleep(max(self._poll, UNUSABLE_SECONDS))
 
@@ -231,8 +231,8 @@ def whole_store(app: str, settings: Settings, environment: Environment) -> Parti
 
 
 async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassOver) -> PassReport:
-    """One pass of the Supervisor over each partition, added up. Raises StoreUnavailable or CommitUnknown for one that
-    could not be reached, once the others had theirs."""
+    """One pass of the Supervisor over each partition, added up. Raises StoreError for one that could not be reached or
+    used, once the others had theirs."""
     await store.open()
     report = PassReport()
     failure: StoreError | None = None
@@ -242,7 +242,7 @@ async def pass_over_each(store: PartitionedStore, settings: Settings, one: PassO
             try:
                 await partition.open()
                 report = (await one(own, await place_of(store, partition, own, Hints()))).plus(report)
-            except (StoreUnavailable, CommitUnknown) as error:
+            except StoreError as error:
                 failure = error
     finally:
         await store.close()

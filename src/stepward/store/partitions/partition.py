@@ -117,8 +117,11 @@ class Partition:
 
     async def look(self, seconds: float) -> None:
         """Read again which shards it holds. Raises StoreUnavailable."""
-        async with asyncio.timeout(seconds):
-            record = await self.ask(lambda store: store.host.partition())
+        try:
+            async with asyncio.timeout(seconds):
+                record = await self.ask(lambda store: store.host.partition())
+        except TimeoutError:
+            raise self.fail(f"expected an answer within {seconds:g} s, found none; look at the store") from None
         if record is not None:
             self.note(record)
 

@@ -57,7 +57,7 @@ class Partitions:
         # The last store is read last: a shard that has left by then another one may have arrived.
         for member in self.members:
             if member.is_open:
-                with suppress(StoreUnavailable, TimeoutError):
+                with suppress(StoreUnavailable):
                     await member.look(READ_SECONDS)
         self.place()
 
