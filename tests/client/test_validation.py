@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from stepward import App
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.errors import (
     BatchNotFound,
     InstanceNotFound,
@@ -24,8 +24,8 @@ from stepward.errors import (
 def test_short_texts_are_what_every_store_can_keep(text: str) -> None:
     for check, what in (
         (submission_checks.fairness_key, "fairness_key"),
-        (argument_checks.person, "by"),
-        (argument_checks.signal_id, "signal id"),
+        (act_arguments.person, "by"),
+        (act_arguments.signal_id, "signal id"),
     ):
         with pytest.raises(Refused) as caught:
             check(text)

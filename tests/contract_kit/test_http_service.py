@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from stepward.contract_kit.changes import Changes
+from stepward.contract_kit.checked_service import CheckedService, ServiceReply
 from stepward.contract_kit.http_service import serving
-from stepward.contract_kit.service import CheckedService, ServiceReply
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from stepward.contract_kit.bench import BenchOptions
+from stepward.contract_kit.broker_run import ContractRun, variables_of
 from stepward.contract_kit.catalogue import CHECKS
-from stepward.contract_kit.run import ContractRun, variables_of
 from stepward.model.messages.signing import StoreIdentity
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from stepward.agent.call import Call
 from stepward.agent.call_execution import CallExecution
 from stepward.agent.call_slots import Slots
-from stepward.agent.deadlines import Deadlines, RequestLeases, overrun
 from stepward.agent.declaration import Agent
 from stepward.agent.heartbeats import Heartbeats
+from stepward.agent.leases_and_deadlines import Deadlines, RequestLeases, overrun
 from stepward.agent.protection.gate import Gate
 from stepward.agent.protection.shared_state import SharedState
 from stepward.agent.reply_sender import ReplySender

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from stepward.client.agent_status import check_known
 from stepward.client.session import ClientSession
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.client.submitting.submission_checks import sought
 from stepward.errors import InstanceNotFound
 
 
 async def suspend(session: ClientSession, name: str, note: str | None) -> bool:
     """Ask nothing more of an Agent; False if it is suspended already. Raises AgentNotFound."""
-    why = argument_checks.note(note)
+    why = act_arguments.note(note)
     operators = session.store.operators
     check_known(name, await operators.standings())
     is_new = await operators.suspend_agent(name, why, session.actor)

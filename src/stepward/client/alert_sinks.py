@@ -8,7 +8,7 @@ from datetime import datetime
 
 from stepward import durations
 from stepward.client.session import ClientSession
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.durations import Duration
 from stepward.error_messages import nearest
 from stepward.errors import Refused, SinkNotFound
@@ -90,9 +90,9 @@ class AlertSinks:
             raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
         found = AlertSilence(
             kind=_raised_kind(kind),
-            workflow=argument_checks.wanted_workflow(workflow),
+            workflow=act_arguments.wanted_workflow(workflow),
             until=at,
-            note=argument_checks.note(note),
+            note=act_arguments.note(note),
         )
         if not await operators.silence(found, self._session.actor):
             raise Refused(f"silence: expected fewer than {MOST_SILENCES}, found as many; end some first")
@@ -100,7 +100,7 @@ class AlertSinks:
 
     async def unsilence(self, kind: str, workflow: str | None = None) -> bool:
         """End a silence: the sinks get what is still open; False if there is none."""
-        workflow = argument_checks.wanted_workflow(workflow)
+        workflow = act_arguments.wanted_workflow(workflow)
         return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
 
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from stepward.client.live.client_ports import HandleClient
 from stepward.client.live.live_values import UNSET, Unset, published_value, stream_values
-from stepward.client.live.updates import answered, asked, result_of
+from stepward.client.live.update_requests import answered, asked, result_of
 from stepward.client.repairs import RepairPreview, preview_of
-from stepward.client.submitting.argument_checks import one_of
+from stepward.client.submitting.act_arguments import one_of
 from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.submission_checks import Id, deadline

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.client.agent_status import check_known
 from stepward.client.live.live_values import Unset
 from stepward.client.session import ClientSession
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.durations import Duration, shown
 from stepward.errors import DeclarationError, InvalidDuration, Refused
 from stepward.model.limits.flow_limit import AGENT, MOST_CONCURRENCY, WORKFLOW, FlowLimit, SetLimit, agent_limit
@@ -67,7 +67,7 @@ async def set_limit(
     values = SetLimit(
         concurrency=_checked_concurrency(name, concurrency),
         rate=_checked_rate(name, rate),
-        note=argument_checks.note(note),
+        note=act_arguments.note(note),
     )
     await session.store.operators.set_limit(name, values, session.actor)
     session.hints.hint()

@@ -9,13 +9,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from stepward.client.completion import Completions
 from stepward.client.handle import actor
 from stepward.client.queues.events import Readers
 from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import queues_beside
 from stepward.client.repairs import refuse_unfit, with_secrets
-from stepward.client.submitting import argument_checks
+from stepward.client.step_completions import Completions
+from stepward.client.submitting import act_arguments
 from stepward.client.submitting.forks import ForkOptions, check_same_fork, forked
 from stepward.client.submitting.submission_checks import Id, known_id, task_id, usable
 from stepward.client.submitting.submissions import Preparation, SubmissionWriter, SubmitLocally
@@ -124,7 +124,7 @@ class ClientSession:
         Its acts on a task give ``reason``, and raise TaskChanged unless the task has one of the versions ``expected``.
         """
         other = copy.copy(self)
-        other.actor, other._reason, other._expected = actor, argument_checks.reason(reason), tuple(expected)
+        other.actor, other._reason, other._expected = actor, act_arguments.reason(reason), tuple(expected)
         return other
 
     def guarded_by(self, guard: DirectiveGuard) -> ClientSession:
@@ -210,7 +210,7 @@ class ClientSession:
         """Ask a task for an update; the audit names ``by``."""
         self.check("client.task()")
         known, expected = known_id(id), self._expected
-        by = argument_checks.person(by)
+        by = act_arguments.person(by)
         asked = UpdateAct(known, update, name, body, actor=by, expected=expected, reason=self._reason)
         found = await self.store.client.ask_update(asked)
         self.hints.hint()
@@ -267,7 +267,7 @@ class ClientSession:
         if not SIGNAL_NAME.fullmatch(name):
             raise Refused(f"signal: expected a name of 1 to 200 of A-Z a-z 0-9 . _ : -, found {name[:60]!r}")
         refuse_update_name(name)
-        known, sent, by = (known_id(id), argument_checks.signal_id(signal_id), argument_checks.person(by))
+        known, sent, by = (known_id(id), act_arguments.signal_id(signal_id), act_arguments.person(by))
         fresh = await self.store.client.signal(
             known, name, body, sent, by, expected=self._expected, reason=self._reason
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.client.task_status import TaskStatus
 from stepward.errors import Refused
 from stepward.model.states import TaskState
@@ -38,10 +38,10 @@ def condition_of(
     if state is not None:
         parts.append(Comparison(SearchField.STATE, Operator.EQUAL, _state(state).value))
     if workflow is not None:
-        wanted = argument_checks.wanted_workflow(workflow) or ""
+        wanted = act_arguments.wanted_workflow(workflow) or ""
         parts.append(Comparison(SearchField.WORKFLOW, Operator.EQUAL, wanted))
     if label is not None:
-        name, value = argument_checks.wanted_label(label) or label
+        name, value = act_arguments.wanted_label(label) or label
         parts.append(Comparison(SearchField.LABEL, Operator.EQUAL, value, name))
     return AllOf(tuple(parts)) if parts else EVERY_TASK
 
@@ -52,7 +52,7 @@ def search_of(condition: Condition, order: str, cursor: str | None, limit: int) 
         raise Refused(f"order: expected one of {', '.join(ORDERS)}, found {order!r:.60}; the order is of submission")
     newest_first = order == NEWEST
     after = None if cursor is None else key_of(cursor, newest_first=newest_first)
-    return TaskSearch(condition=condition, newest_first=newest_first, limit=argument_checks.listed(limit), after=after)
+    return TaskSearch(condition=condition, newest_first=newest_first, limit=act_arguments.listed(limit), after=after)
 
 
 def _state(state: TaskState | str) -> TaskState:

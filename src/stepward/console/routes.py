@@ -11,7 +11,7 @@ from litestar.types import ControllerRouterHandler
 
 from stepward.console.acts import agents as agent_acts
 from stepward.console.acts import alerts as alert_acts
-from stepward.console.acts import batches, bulk, task
+from stepward.console.acts import batches, selected_tasks, task
 from stepward.console.acts import dead_letters as dead_letter_acts
 from stepward.console.acts import instances as instance_acts
 from stepward.console.acts import limits as limit_acts
@@ -64,8 +64,8 @@ def console_routes(key: bytes | None = None) -> list[ControllerRouterHandler]:
             batches.batch_preview,
             batches.batch_start,
             batches.batch_act,
-            bulk.bulk_preview,
-            bulk.bulk_act,
+            selected_tasks.bulk_preview,
+            selected_tasks.bulk_act,
             task.task_act,
             agent_acts.agent_act,
             limit_acts.limit_act,

@@ -12,7 +12,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from stepward.contract_kit.service import CheckedService, ServiceReply
+from stepward.contract_kit.checked_service import CheckedService, ServiceReply
 from stepward.runtime.cancelling import end_tasks
 
 MOST_HEADER_BYTES = 64 * 1024

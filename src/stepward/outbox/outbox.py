@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, ParamSpec, TypeVarTuple, Unpack, overload
 
 from stepward.client import Options
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.clock import Environment
 from stepward.durations import Duration
 from stepward.encryption import Encryption, codec_of
@@ -52,7 +52,7 @@ class OutboxRows:
     """Makes the rows of one application's outbox."""
 
     def __init__(self, app: str, payload_bytes: int, encryption: Encryption | None) -> None:
-        self._app = argument_checks.app_name(app)
+        self._app = act_arguments.app_name(app)
         self._codec = codec_of(app, encryption)
         self._limit = payload_bytes
         self._environment = Environment()

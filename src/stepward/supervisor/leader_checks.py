@@ -8,7 +8,7 @@ from typing import Protocol
 from stepward.events import AlertSink, Observers
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
-from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.batch_runner import BatchRunner
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.early_warnings import EarlyWarnings
 from stepward.supervisor.mixed_code import MixedCode

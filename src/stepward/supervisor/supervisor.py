@@ -21,7 +21,7 @@ from stepward.store.contract import FREED_AT_ONCE, Decision, Due, ObjectOwnerSto
 from stepward.supervisor.alert_delivery import AlertDelivery
 from stepward.supervisor.archives.folder_archive import Archive, folder_archive
 from stepward.supervisor.background_work import Beside
-from stepward.supervisor.batches import BatchRunner
+from stepward.supervisor.batch_runner import BatchRunner
 from stepward.supervisor.deletions.deletions import Cleaning
 from stepward.supervisor.due_schedules import MOST, DueSchedules
 from stepward.supervisor.judge import judge, judge_task

@@ -26,7 +26,7 @@ from stepward.store.sqlite import SqliteStore
 from stepward.testing import new_store
 from stepward.testing.fakes import FakedAgents, OperationCall, is_local
 from stepward.testing.planned_faults import Chances, PlannedFaults
-from stepward.testing.process import LEASE, PROCESS, Died, VirtualProcess, tracking
+from stepward.testing.virtual_process import LEASE, PROCESS, Died, VirtualProcess, tracking
 from stepward.testing.virtual_time import VirtualClock, VirtualTime
 
 DATABASES = count()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from stepward.cli.input.operator_store import command_line
 from stepward.cli.output.text_width import cut, width_of
-from stepward.views.actions.choices import Choice
+from stepward.views.actions.unchecked_choices import Choice
 from stepward.views.printable import clean
 
 INDENT = 2

@@ -8,7 +8,7 @@ from typing import Any
 from stepward.client.batches.new_batch import BatchClient, checked_rate, order_of, preview_of, start_order
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.live.live_values import UNSET
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.client.submitting.submission_checks import sought
 from stepward.durations import Duration
 from stepward.errors import BatchNotFound
@@ -57,7 +57,7 @@ class Batches:
 
     async def recent(self, limit: int = 100) -> list[Batch]:
         """The batches, newest first."""
-        return await self._client.store.operators.batches(argument_checks.listed(limit))
+        return await self._client.store.operators.batches(act_arguments.listed(limit))
 
     async def get(self, id: str) -> Batch:
         """The batch of that id, and how far it is. Raises BatchNotFound."""

@@ -16,7 +16,7 @@ from stepward.client.batches.preview import (
 from stepward.client.batches.preview_tokens import read_preview_token, token_of
 from stepward.client.dry_run import refusal
 from stepward.client.live.live_values import UNSET
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.clock import Environment
 from stepward.errors import IllegalTransition, Refused
 from stepward.events import Hints
@@ -101,7 +101,7 @@ async def start_order(client: BatchClient, order: BatchOrder, token: str, *, rat
         labels=order.labels,
         parameters=order.parameters,
         actor=order.actor,
-        reason=argument_checks.reason(reason),
+        reason=act_arguments.reason(reason),
         rate=checked_rate(rate),
         as_of=count.as_of,
         matched=count.number,

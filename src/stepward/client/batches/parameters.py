@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from stepward.client.live.live_values import Unset
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.durations import Duration, seconds
 from stepward.errors import InvalidArguments, Refused
 from stepward.payload import encode
@@ -46,8 +46,8 @@ def parameters_of(
         step=step,
         input=_json(input, "edited input", limit),
         result=_json(result, "result", limit),
-        doubt=argument_checks.one_of(Doubt, doubt, "doubt"),
-        later=argument_checks.one_of(Later, later, "later"),
+        doubt=act_arguments.one_of(Doubt, doubt, "doubt"),
+        later=act_arguments.one_of(Later, later, "later"),
         deadline=submission_checks.deadline(complete_by, None, now) if isinstance(complete_by, datetime) else None,
         complete_seconds=_seconds(complete_by),
         priority=None if priority is None else submission_checks.priority(priority),

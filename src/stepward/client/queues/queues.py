@@ -9,7 +9,7 @@ from typing import Any
 from stepward.client.queues.events import Readers, StatusEvents
 from stepward.client.queues.posting import put_message
 from stepward.client.queues.queue_backends import place_of
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.client.submitting.submission_checks import Id
 from stepward.clock import Environment
 from stepward.encryption import Encryption, codec_of
@@ -44,7 +44,7 @@ class Queues:
         encryption: Encryption | None = None,
         large_payloads: LargePayloads | None = None,
     ) -> None:
-        self._app = argument_checks.app_name(app)
+        self._app = act_arguments.app_name(app)
         if not is_address(address) and not hasattr(address, "messages"):
             raise Refused(f"Queues: expected an address such as sqlite:///stepward.db, found {address!r:.80}")
         self._missing = "not entered yet; enter it first" if is_address(address) else None

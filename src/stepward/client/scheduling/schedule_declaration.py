@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stepward.client.submitting import argument_checks, submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.durations import Duration, seconds
 from stepward.errors import DeclarationError
 from stepward.model.schedule import Schedule
@@ -51,7 +51,7 @@ class Recurring:
         self._catch_up = catch_up
         self._priority = submission_checks.priority(priority)
         self._fairness_key = submission_checks.fairness_key(fairness_key)
-        self._overlap = argument_checks.one_of(Overlap, overlap, "overlap") or Overlap.ALLOW
+        self._overlap = act_arguments.one_of(Overlap, overlap, "overlap") or Overlap.ALLOW
         self._jitter = seconds(jitter, "jitter", zero=True)
         timetable(cron, timezone)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from stepward.client.scheduling.schedule_declaration import check_catch_up, check_name
 from stepward.client.session import ClientSession
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.client.submitting.option_defaults import Options
 from stepward.client.submitting.submission_checks import sought
 from stepward.durations import seconds, shown
@@ -63,7 +63,7 @@ async def create(
         priority=task.priority,
         fairness_key=task.fairness_key,
         complete_seconds=None if task.deadline is None else task.deadline - task.created_at,
-        overlap=argument_checks.one_of(Overlap, options.get("overlap"), "overlap") or Overlap.SKIP,
+        overlap=act_arguments.one_of(Overlap, options.get("overlap"), "overlap") or Overlap.SKIP,
         jitter=seconds(options.get("jitter", 0), "jitter", zero=True),
         starts_at=_instant(options.get("start"), "start"),
         ends_at=_instant(options.get("end"), "end"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from stepward.views.actions.acts import NAMES
+from stepward.views.actions.acts_by_state import NAMES
 from stepward.views.state_symbols import LOOKS, Look, Tone
 
 UNKNOWN = Look("?", Tone.QUIET)

@@ -30,9 +30,9 @@ from stepward.model.states import TASK_ENDS, StepKind
 from stepward.model.tasks.forks import PROVENANCE
 from stepward.model.tasks.stopped_tasks import is_stopped
 from stepward.store.rules.directives.concerned_steps import is_live
-from stepward.views.actions.acts import PossibleAct, possible_acts, taken_back
-from stepward.views.actions.choices import Choice
+from stepward.views.actions.acts_by_state import PossibleAct, possible_acts, taken_back
 from stepward.views.actions.next_actions import next_actions
+from stepward.views.actions.unchecked_choices import Choice
 from stepward.views.forks import Forks, forks_of
 from stepward.views.plan_graph import drawn
 from stepward.views.reasons.cause import Cause, cause_of

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import UNSET
 
 from stepward.contract_kit.bench import PATIENCE, CheckSkipped, ContractBench, described, expect
+from stepward.contract_kit.checked_service import UNDO
 from stepward.contract_kit.reply_reader import data_of
-from stepward.contract_kit.service import UNDO
 from stepward.model.messages.requests import Outcome
 from stepward.transport.wire.encoding import join
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stepward.contract_kit.bench import QUIET, ContractBench, described, expect
-from stepward.contract_kit.service import ServiceCase
+from stepward.contract_kit.checked_service import ServiceCase
 from stepward.model.messages.requests import Request
 
 PAST = -1.0

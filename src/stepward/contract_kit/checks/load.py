@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from stepward.contract_kit.bench import PATIENCE, QUIET, ContractBench, described, expect
-from stepward.contract_kit.service import ServiceCase
+from stepward.contract_kit.checked_service import ServiceCase
 from stepward.model.messages.requests import Outcome, Request
 
 LEASES = 2.5

@@ -7,8 +7,8 @@ from datetime import datetime
 import msgspec
 
 from stepward.contract_kit.bench import ContractBench, described, expect
+from stepward.contract_kit.checked_service import UNAVAILABLE, ServiceReply
 from stepward.contract_kit.reply_reader import data_of
-from stepward.contract_kit.service import UNAVAILABLE, ServiceReply
 from stepward.model.messages.requests import Outcome, Request
 from stepward.transport.wire.wire_events import ReplyEvent
 

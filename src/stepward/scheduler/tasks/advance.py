@@ -17,7 +17,7 @@ from stepward.model.tasks.attributes import SET_ATTRIBUTES
 from stepward.model.tasks.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
-from stepward.scheduler.tasks import child_tasks, made_with_first
+from stepward.scheduler.tasks import child_tasks, lazy_collections
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
@@ -199,7 +199,7 @@ class Advance:
         if delivered:
             self._report_outcome(active, step, error, now)
         else:
-            active.recorded = made_with_first.keyed(active.recorded, step.key, (step, error))
+            active.recorded = lazy_collections.keyed(active.recorded, step.key, (step, error))
 
     def _report_outcome(self, active: ActiveTask, step: Step, error: bytes | None, now: float) -> None:
         kind = StatusEventType.STEP_COMPLETED if error is None else StatusEventType.STEP_FAILED
@@ -219,7 +219,7 @@ class Advance:
     def _begin_all(self, active: ActiveTask, calls: Sequence[StepCall], now: float) -> None:
         for call in calls:
             if active.overflow or len((active.change or active.changed()).inserts) >= NEW_STEPS_PER_COMMIT:
-                active.overflow = made_with_first.keyed(active.overflow, call.key, call)
+                active.overflow = lazy_collections.keyed(active.overflow, call.key, call)
             else:
                 self._begin(active, call, now)
 
@@ -243,7 +243,7 @@ class Advance:
         step_id = (active.task.run, key)
         step = active.open.pop(step_id, None)
         if step is None:
-            made_with_first.dropped(active.overflow, key)
+            lazy_collections.dropped(active.overflow, key)
             return
         self._windows.free(step)
         if active.fresh and step_id in active.fresh:
@@ -264,12 +264,12 @@ class Advance:
             active.changed().withdraw_child((step.run, step.key))
 
     def _leave(self, active: ActiveTask, step: Step) -> None:
-        active.abandoned = made_with_first.added(active.abandoned, step)
+        active.abandoned = lazy_collections.added(active.abandoned, step)
         if step.kind is StepKind.CHILD:
             active.children -= 1
             active.changed().post(Post(task=key_of(step), kind=InboxKind.CANCEL, sender=active.task.id, body=b"{}"))
         else:
-            active.revoked = made_with_first.added(active.revoked, step)
+            active.revoked = lazy_collections.added(active.revoked, step)
 
     def _end(self, active: ActiveTask, end: Completed | Failed | Continued, now: float) -> None:
         active.overflow = None

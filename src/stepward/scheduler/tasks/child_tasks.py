@@ -13,7 +13,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepState, TaskState
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.made_with_first import added
+from stepward.scheduler.tasks.lazy_collections import added
 from stepward.workflow.decisions import StepCall
 from stepward.workflow.definition import Workflow
 

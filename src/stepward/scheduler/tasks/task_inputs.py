@@ -15,7 +15,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.late_effects import denied_effect
-from stepward.scheduler.tasks.made_with_first import added
+from stepward.scheduler.tasks.lazy_collections import added
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions

@@ -86,13 +86,13 @@ from stepward.store.contract.values.change_rows import (
     Trim,
     Watch,
 )
-from stepward.store.contract.values.completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.directives import Directive, Doubt, Later
 from stepward.store.contract.values.forks import Fork
 from stepward.store.contract.values.gauges import StoreGauges
 from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.contract.values.search import FoundTasks, TaskCount, TaskSearch
 from stepward.store.contract.values.server_report import Bloat, Hold, Server, ServerHost, Standby
+from stepward.store.contract.values.step_completion import Completion, Refusal, RefusalReason
 from stepward.store.contract.values.turn_change import OVERTAKEN, Change, Committed
 from stepward.store.contract.values.updates import AnswerRow, UpdateAct, UpdateRow, UpdateState
 from stepward.store.contract.values.written_rows import StreamRow, WrittenRow, written_rows

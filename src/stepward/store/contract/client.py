@@ -14,9 +14,9 @@ from stepward.model.states import TaskState
 from stepward.model.tasks.key_rules import KeyRule
 from stepward.store.contract.by_subject.live_values import LiveValueStore
 from stepward.store.contract.transactions import ExternalTransaction, Submitted, Transaction
-from stepward.store.contract.values.completion import Completion, Refusal
 from stepward.store.contract.values.directives import Directive
 from stepward.store.contract.values.forks import Fork
+from stepward.store.contract.values.step_completion import Completion, Refusal
 from stepward.store.contract.values.updates import UpdateAct, UpdateRow
 
 

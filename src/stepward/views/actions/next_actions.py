@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.client import Client, TaskStatus, session_of, would_work
 from stepward.model.records import Step, Task
-from stepward.views.actions.choices import Choice, choices, variants
+from stepward.views.actions.unchecked_choices import Choice, choices, variants
 
 
 async def next_actions(client: Client, record: Task, status: TaskStatus, steps: Sequence[Step]) -> list[Choice]:

@@ -12,7 +12,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepState
 from stepward.payload import readable
 from stepward.views.agents import state_of
-from stepward.views.reasons import standstill
+from stepward.views.reasons import system_hindrances
 
 HELD_UP = "held up"
 OPEN = frozenset({StepState.NOT_STARTED, StepState.RUNNING, StepState.TO_REPEAT})
@@ -28,14 +28,14 @@ class Hindrance(Struct, frozen=True):
 
 async def hindrances(client: Client, record: Task, steps: Sequence[Step]) -> list[Hindrance]:
     """The reasons why the task does not continue, except those that its steps show."""
-    held_up = await _held_up(client, record, steps) if record.state in standstill.LIVE else []
+    held_up = await _held_up(client, record, steps) if record.state in system_hindrances.LIVE else []
     return [*held_up, *await _hangs(client, record)]
 
 
 async def _held_up(client: Client, record: Task, steps: Sequence[Step]) -> list[Hindrance]:
     instances, now = await client.instances(), session_of(client).store.now()
     at_work = [instance for instance in instances if instance.alive and not is_silent(instance, now)]
-    unserved = standstill.unserved_workflows([record], at_work)
+    unserved = system_hindrances.unserved_workflows([record], at_work)
     if unserved:
         return [Hindrance(HELD_UP, line) for line in unserved]
     wanted = {step.agent for step in steps if step.state in OPEN}

@@ -29,7 +29,7 @@ from stepward.store.contract import Identity, Server
 from stepward.store.open_store import inspect
 from stepward.store.partitions.addresses import identify_any, missing_in
 from stepward.views.printable import clean
-from stepward.views.reasons import standstill
+from stepward.views.reasons import system_hindrances
 
 SETTING_COLUMNS = (
     Column(name="SETTING", least=12),
@@ -94,12 +94,12 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
     async with operator_client(settings) as client:
         instances, now = await client.instances(), session_of(client).store.now()
         at_work = [each for each in instances if each.alive and not is_late(each, now)]
-        tasks = await standstill.live_tasks(client)
+        tasks = await system_hindrances.live_tasks(client)
         problems = [
-            *standstill.silent_instances(instances, now),
-            *standstill.unserved_workflows(tasks, at_work),
-            *standstill.unserved_agents(await client.agents()),
-            *standstill.open_alerts(await client.alerts(standstill.MOST), now),
+            *system_hindrances.silent_instances(instances, now),
+            *system_hindrances.unserved_workflows(tasks, at_work),
+            *system_hindrances.unserved_agents(await client.agents()),
+            *system_hindrances.open_alerts(await client.alerts(system_hindrances.MOST), now),
             *version_diff.between_schedulers(at_work),
             *(f"{name}: {why}" for name, why in missing_in(session_of(client).store).items()),
         ]
@@ -117,8 +117,8 @@ async def _compare(settings: Settings, identity: Identity, app: App | None) -> F
             instances=instances,
             problems=problems,
             warnings=[
-                *standstill.missing_supervisor(tasks, at_work),
-                *standstill.late_leases(instances, now),
+                *system_hindrances.missing_supervisor(tasks, at_work),
+                *system_hindrances.late_leases(instances, now),
                 *([] if found is None else postgres_server.warnings(found, settings, instances)),
                 *_stuck(at_work),
                 *_apart(at_work),

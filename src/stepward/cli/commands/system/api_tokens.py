@@ -11,7 +11,7 @@ from stepward.cli.output.json_output import print_json
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.terminal import print_table
 from stepward.client import Client, session_of
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.durations import seconds
 from stepward.errors import Refused, StepwardError
 from stepward.http.access.api_tokens import fresh_secret
@@ -62,7 +62,7 @@ async def create(
         secret_hash=secret.hash,
         role=AccessRole(role),
         payloads=payloads,
-        workflows=[argument_checks.wanted_workflow(workflow) or "" for workflow in workflows],
+        workflows=[act_arguments.wanted_workflow(workflow) or "" for workflow in workflows],
         labels=dict(label(each) for each in labels),
         created_by=session.actor,
         expires_at=None if expires == "never" else session.store.now() + seconds(expires, "--expires"),
@@ -103,7 +103,7 @@ async def revoke(client: Client, name: str) -> None:
 
 
 def _name(name: str) -> str:
-    if not argument_checks.APP.fullmatch(name):
+    if not act_arguments.APP.fullmatch(name):
         raise Refused(f"NAME: expected 1 to {NAME_LENGTH} of A-Z a-z 0-9 _ -, found {name[:60]!r}; choose another")
     return name
 

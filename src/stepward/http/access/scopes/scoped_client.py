@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from stepward.client import Client, ClientSession, StepRecord, TaskHandle, TaskStatus, client_on, session_of
-from stepward.client.completion import UNREADABLE
-from stepward.client.submitting import argument_checks
+from stepward.client.step_completions import UNREADABLE
+from stepward.client.submitting import act_arguments
 from stepward.client.task_pages import NEWEST, condition_of, search_of
 from stepward.errors import CompletionRefused, TaskNotFound
 from stepward.events import Hints
@@ -238,7 +238,7 @@ class ScopedClient:
     async def give_reason(self, act: str, subject: object, reason: str | None) -> None:
         """Records the reason, if one was given, of an act that the principal has carried out."""
         if reason is not None:
-            await self._audit.reasoned(self.principal, act, str(subject), argument_checks.reason(reason) or "")
+            await self._audit.reasoned(self.principal, act, str(subject), act_arguments.reason(reason) or "")
 
     async def audits(self, id: str, limit: int) -> list[Audit]:
         """The audit of a task, newest first. Raises TaskNotFound."""

@@ -10,8 +10,8 @@ from stepward.http.access.permissions import Permission
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
-from stepward.views.actions.choices import Choice
 from stepward.views.actions.next_actions import next_actions
+from stepward.views.actions.unchecked_choices import Choice
 from stepward.views.reasons.cause import Cause, cause_of
 from stepward.views.reasons.task_hindrances import hindrances
 from stepward.views.tasks import note_of

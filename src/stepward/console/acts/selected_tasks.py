@@ -18,7 +18,7 @@ from stepward.http.api.tasks.etags import version_of
 from stepward.http.dependencies import RequestClient
 from stepward.model.states import TaskState
 from stepward.store.contract import Directive
-from stepward.views.actions.acts import taken_back
+from stepward.views.actions.acts_by_state import taken_back
 
 MOST = 100
 """Most tasks of one form."""

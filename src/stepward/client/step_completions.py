@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from stepward.client.handle import actor
-from stepward.client.submitting import argument_checks
+from stepward.client.submitting import act_arguments
 from stepward.clock import Environment
 from stepward.errors import CompletionRefused, InvalidPayload, Unrecoverable
 from stepward.events import Hints
@@ -43,12 +43,12 @@ class Completions:
     async def complete(self, token: str, result: Any, by: str | None) -> None:
         """The step is done, with that result. Raises CompletionRefused."""
         output = encode(result, "result of a step", limit=self._limit)
-        await self._finish(token, argument_checks.person(by) or actor(), output=output)
+        await self._finish(token, act_arguments.person(by) or actor(), output=output)
 
     async def fail(self, token: str, message: str, data: Mapping[str, Any], by: str | None) -> None:
         """The step has failed for good. Raises CompletionRefused."""
-        error = FailureConverter().convert(Unrecoverable(argument_checks.failure(message), **data))
-        await self._finish(token, argument_checks.person(by) or actor(), error=error)
+        error = FailureConverter().convert(Unrecoverable(act_arguments.failure(message), **data))
+        await self._finish(token, act_arguments.person(by) or actor(), error=error)
 
     async def _finish(self, token: str, who: str, *, output: bytes | None = None, error: bytes | None = None) -> None:
         found = read_token(token, await self._signed_with())

@@ -11,10 +11,10 @@ from stepward.contract_kit.agent_process import AgentCommand
 from stepward.contract_kit.bench import BenchOptions, ContractBench
 from stepward.contract_kit.catalogue import ContractCheck
 from stepward.contract_kit.changes import Changes
+from stepward.contract_kit.check_results import CheckResult, check_contract
+from stepward.contract_kit.checked_service import CheckedService
 from stepward.contract_kit.http_service import serving
-from stepward.contract_kit.kit import CheckResult, check_contract
 from stepward.contract_kit.scheduler_role import SchedulerRole
-from stepward.contract_kit.service import CheckedService
 from stepward.events import Observers
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from stepward.transport.open_broker import broker_at
