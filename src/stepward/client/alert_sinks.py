@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from datetime import datetime
 
 from stepward import durations
+from stepward.client.alert_silences import checked_kind, new_silence
 from stepward.client.session import ClientSession
-from stepward.client.submitting import act_arguments, submission_checks
+from stepward.client.submitting import act_arguments
 from stepward.durations import Duration
-from stepward.error_messages import nearest
 from stepward.errors import Refused, SinkNotFound
-from stepward.model.alerts.alert_routing import SEVERITIES, AlertReceipt, ReportedSink
+from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.store.contract import Store
 from stepward.store.contract.by_subject.alerts import MOST_SILENCES
@@ -21,10 +20,6 @@ LOOK_EVERY = 0.5
 """Seconds between two looks."""
 WAIT_SECONDS = 15.0
 """Most seconds of a wait for the leader: it delivers within a pass, a sink answers within ten."""
-
-MOST_SILENT_SECONDS = 30 * 86_400.0
-"""Most seconds of a silence."""
-KIND = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
 
 class AlertSinks:
@@ -82,18 +77,7 @@ class AlertSinks:
         silence of the same kind and workflow is replaced. Raises Refused.
         """
         operators = self._session.store.operators
-        now = operators.now()
-        at = submission_checks.deadline(until, None, now, "until")
-        if at is None:
-            raise Refused("until: expected an instant or a duration from now, found None; give one")
-        if at - now > MOST_SILENT_SECONDS:
-            raise Refused(f"until: expected at most 30 days from now, found {durations.text(at - now)}; give less")
-        found = AlertSilence(
-            kind=_raised_kind(kind),
-            workflow=act_arguments.wanted_workflow(workflow),
-            until=at,
-            note=act_arguments.note(note),
-        )
+        found = new_silence(kind, until, workflow, note, operators.now())
         if not await operators.silence(found, self._session.actor):
             raise Refused(f"silence: expected fewer than {MOST_SILENCES}, found as many; end some first")
         return found
@@ -101,21 +85,7 @@ class AlertSinks:
     async def unsilence(self, kind: str, workflow: str | None = None) -> bool:
         """End a silence: the sinks get what is still open; False if there is none."""
         workflow = act_arguments.wanted_workflow(workflow)
-        return await self._session.store.operators.unsilence(_kind(kind), workflow, self._session.actor)
-
-
-def _raised_kind(kind: str) -> str:
-    """A kind of alerts that is raised: no other can be meant by a silence."""
-    if _kind(kind) not in SEVERITIES:
-        meant = nearest(kind, SEVERITIES) or "docs/operations.md lists them"
-        raise Refused(f"kind: expected one of an alert that is raised, found {kind!r}; {meant}")
-    return kind
-
-
-def _kind(kind: str) -> str:
-    if not isinstance(kind, str) or not KIND.fullmatch(kind):
-        raise Refused(f"kind: expected one of an alert, such as task_error, found {durations.shown(kind)}; name one")
-    return kind
+        return await self._session.store.operators.unsilence(checked_kind(kind), workflow, self._session.actor)
 
 
 def _printable(name: str) -> str:

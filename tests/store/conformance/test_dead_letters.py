@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from stepward.store.contract import Store
-from stepward.store.rules import queue_limits
+from stepward.store.rules import dead_letter_limits
 from tests.store.conformance.world import World
 
 
@@ -56,7 +56,7 @@ async def test_what_is_gone_is_not_buried(world: World, store: Store) -> None:
 async def test_a_flood_of_dead_letters_is_bounded_and_one_alert_counts_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue_limits, "MOST_DEAD_LETTERS", 3)
+    monkeypatch.setattr(dead_letter_limits, "MOST_DEAD_LETTERS", 3)
     await bury(store, b"1", b"2")
     (first,) = await store.operators.alerts(9, True)
     await bury(store, b"3")
@@ -82,7 +82,7 @@ async def test_a_flood_of_dead_letters_is_bounded_and_one_alert_counts_it(
 
 
 async def test_dead_letters_are_bounded_in_bytes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue_limits, "MOST_DEAD_LETTER_BYTES", 10)
+    monkeypatch.setattr(dead_letter_limits, "MOST_DEAD_LETTER_BYTES", 10)
     await bury(store, b"x" * 10)
     await bury(store, b"y")
     assert [letter.body for letter in await store.operators.dead_letters(9)] == [b"x" * 10]
@@ -90,7 +90,7 @@ async def test_dead_letters_are_bounded_in_bytes(store: Store, monkeypatch: pyte
 
 async def test_dead_letters_that_no_operator_wants_are_deleted_in_the_end(world: World, store: Store) -> None:
     await bury(store, b"old")
-    world.clock.advance(queue_limits.DEAD_LETTERS_KEPT_SECONDS - 1)
+    world.clock.advance(dead_letter_limits.DEAD_LETTERS_KEPT_SECONDS - 1)
     await bury(store, b"new")
     term = await store.supervisor.lead("supervisor", 1000)
     assert term is not None

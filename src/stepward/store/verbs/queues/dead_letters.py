@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from stepward.model.records import DeadLetter
 from stepward.store import rows
-from stepward.store.rules import queue_limits
+from stepward.store.rules import dead_letter_limits
 from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
@@ -48,7 +48,7 @@ async def _audited(connection: VerbConnection, act: str, taken: Sequence[VerbRow
 
 async def forget_expired(connection: VerbConnection, now: float) -> None:
     """Deletes expired messages among the oldest, in queues without a consumer, and old dead letters."""
-    await connection.change("messages.forget_letters", now - queue_limits.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
+    await connection.change("messages.forget_letters", now - dead_letter_limits.DEAD_LETTERS_KEPT_SECONDS, FORGET_LIMIT)
     await connection.change("messages.forget_expired", now, FORGET_LIMIT)
 
 
@@ -87,11 +87,11 @@ async def bury_bodies(
 
 async def _is_full(connection: VerbConnection, queue: str) -> bool:
     ((letters, letter_bytes),) = await connection.rows("messages.letters_of", queue)
-    return queue_limits.is_full(letters, letter_bytes)
+    return dead_letter_limits.is_full(letters, letter_bytes)
 
 
 async def _alert(connection: VerbConnection, queue: str, reason: str, now: float, *, count: int, dropped: int) -> None:
     known = await connection.row("messages.open_alert", queue)
     before = b"{}" if known is None else known[1]
-    alert = queue_limits.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
+    alert = dead_letter_limits.dead_letter_alert(queue, reason, now, count=count, dropped=dropped, before=before)
     await alerts_and_audit.count_on(connection, known, alert, now)

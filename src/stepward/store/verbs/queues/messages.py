@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.store.contract import StoredMessage
-from stepward.store.rules.queue_limits import end_of_prefix, request_range
+from stepward.store.rules.message_ranges import end_of_prefix, request_range
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.queues import dead_letters

@@ -1,4 +1,4 @@
-"""Limits of dead letters, and the key ranges in which messages are looked up."""
+"""Limits of the dead letters of a queue, and the alert on them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import msgspec
 
 from stepward.model.records import Alert
 
-INDEXED_BYTES = 63
-"""How much of a request's body is indexed: to the end of a uid."""
 MOST_DEAD_LETTERS = 1_000
 """Dead letters of one queue that are kept; what comes beyond is counted and dropped."""
 MOST_DEAD_LETTER_BYTES = 64 * 1024 * 1024
@@ -31,14 +29,3 @@ def dead_letter_alert(queue: str, reason: str, now: float, *, count: int, droppe
     message = f"messages in {queue} cannot be used: {reason} ({count:,} so far{lost}); see stepward dead-letters"
     details = {"queue": queue, "count": count, "dropped": dropped}
     return Alert(at=now, kind="dead_letter", message=message, details=msgspec.json.encode(details))
-
-
-def end_of_prefix(prefix: str) -> str:
-    """The first text that sorts behind all that begin with ``prefix``, by code points."""
-    return prefix[:-1] + chr(ord(prefix[-1]) + 1)
-
-
-def request_range(beginning: bytes) -> tuple[bytes, bytes]:
-    """Between what the indexed beginnings of requests lie that begin so; no text in UTF-8 holds that last byte."""
-    start = beginning[:INDEXED_BYTES]
-    return start, start + b"\xff"
