@@ -1,4 +1,4 @@
-"""Silences of alerts as a client asks for them: of which kind and workflow, until when, each checked before it is set."""
+"""Silences of alerts as a client asks for them: the kind, the workflow and the end, checked before they are set."""
 
 from __future__ import annotations
 

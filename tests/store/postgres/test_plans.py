@@ -48,10 +48,10 @@ LARGE_ALERTS = {"alert_undelivered", "alert_task"}
 LARGE = {"task", "step", "inbox", "message"}
 BOUNDED = {
     ("gauges.heads", "message_queue"),
-    ("alerts.heads", "message_queue"),
-    ("alerts.late_tasks", "task_deadline"),
-    ("alerts.newest_token", "message_pkey"),
-    ("alerts.waiting", "task_claimable"),
+    ("early_warnings.heads", "message_queue"),
+    ("early_warnings.late_tasks", "task_deadline"),
+    ("early_warnings.newest_token", "message_pkey"),
+    ("early_warnings.waiting", "task_claimable"),
     ("messages.forget_expired", "message_queue"),
     ("scheduler.next_wake", "task_claimable"),
     ("scheduler.next_wake", "task_waking"),

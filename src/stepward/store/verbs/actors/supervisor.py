@@ -34,7 +34,7 @@ from stepward.store.rules.batches import allowed, next_search
 from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import alerts_and_audit, batches, schedules
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs.alerts import alert_delivery
+from stepward.store.verbs.alerts import alert_delivery, early_warnings
 from stepward.store.verbs.connection import VerbClock, VerbConnection, VerbRow
 from stepward.store.verbs.deletion import audit_pruning, retention
 from stepward.store.verbs.deletion.archive_erasure import ArchiveErasureVerbs, record_erasure
@@ -174,7 +174,7 @@ class SupervisorVerbs(retention.RetentionVerbs, DeliveryVerbs, ObjectOwnerVerbs,
         self, term: int, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert]
     ) -> KeptWarnings:
         now = self._clock.now()
-        return await self._judged(term, KeptWarnings(), alert_delivery.keep_warnings, kinds, new, lasting, now)
+        return await self._judged(term, KeptWarnings(), early_warnings.keep_warnings, kinds, new, lasting, now)
 
     async def report_sinks(self, term: int, sinks: Sequence[ReportedSink]) -> bool:
         return await self._judged(term, False, alert_delivery.report_sinks, sinks, self._clock.now())

@@ -10,20 +10,14 @@ from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, Rep
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Instance
 from stepward.store import rows
-from stepward.store.contract.values.early_warnings import KeptWarnings, LateTask, QueueHead, WaitingTask, WarningFigures
+from stepward.store.contract.values.early_warnings import WarningFigures
 from stepward.store.rules import supervisor_rows
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
+from stepward.store.verbs.alerts import early_warnings
 from stepward.store.verbs.alerts.alert_sinks import silences
 from stepward.store.verbs.connection import VerbConnection, without_nul
 from stepward.store.verbs.engine import VerbPart
-
-MOST_LATE_TASKS = 1_000
-MOST_WARNINGS = 1_000
-SHORTEST_DEADLINE_SECONDS = 60.0
-"""Tasks with less time end before an operator could act."""
-SHORTEST_LEASE_SECONDS = 5.0
-"""A shorter lease is used up by any pause of a busy host."""
 
 
 class AlertDeliveryVerbs(VerbPart):
@@ -41,44 +35,14 @@ class AlertDeliveryVerbs(VerbPart):
         return await self._transactions.read(silences)
 
     async def early_warnings(self, task_share: float, created_before: float) -> WarningFigures:
-        return await self._transactions.read_more(_early_warnings, task_share, created_before, self._clock.now())
+        return await self._transactions.read_more(early_warnings.figures, task_share, created_before, self._clock.now())
 
     async def late_leases(self, share: float) -> list[Instance]:
-        now = self._clock.now()
-        late = await self._transactions.read(ask.rows, "alerts.late_leases", now, share, SHORTEST_LEASE_SECONDS)
-        return [rows.instance(row) for row in late]
+        return await self._transactions.read(early_warnings.late_leases, share, self._clock.now())
 
     async def record_receipts(self, receipts: Sequence[AlertReceipt], progress: Sequence[AlertProgress]) -> None:
         if receipts or progress:
             await self._transactions.write(_record, receipts, progress, self._clock.now())
-
-
-async def keep_warnings(
-    connection: VerbConnection, kinds: Sequence[str], new: Sequence[Alert], lasting: Sequence[Alert], now: float
-) -> KeptWarnings:
-    """Raises what is new, and resolves what is gone."""
-    known = [rows.alert(row) for row in await connection.rows("alerts.open_of", list(kinds), MOST_WARNINGS)]
-    wanted = {(alert.kind, alert.details) for alert in (*new, *lasting)}
-    over = [alert.number for alert in known if (alert.kind, alert.details) not in wanted]
-    resolved = await connection.rows("alerts.resolve", over, now, supervisor_rows.ACTOR) if over else []
-    await alerts_and_audit.acknowledged(connection, sorted(resolved), supervisor_rows.ACTOR, now)
-    open_ = {(alert.kind, alert.details) for alert in known}
-    raised = [alert for alert in new if (alert.kind, alert.details) not in open_]
-    await alerts_and_audit.write_alerts(connection, raised, now)
-    return KeptWarnings(len(raised), len(resolved))
-
-
-async def _early_warnings(
-    connection: VerbConnection, task_share: float, created_before: float, now: float
-) -> WarningFigures:
-    late = await connection.rows("alerts.late_tasks", now, task_share, SHORTEST_DEADLINE_SECONDS, MOST_LATE_TASKS)
-    newest = await connection.row("alerts.newest_token")
-    return WarningFigures(
-        late_tasks=[LateTask(*row) for row in late],
-        heads=[QueueHead(*row) for row in await connection.rows("alerts.heads")],
-        newest_token=0 if newest is None else newest[0],
-        waiting=[WaitingTask(*row) for row in await connection.rows("alerts.waiting", created_before)],
-    )
 
 
 async def raise_alert(connection: VerbConnection, alert: Alert, now: float) -> bool:
