@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from stepward.agent.call import Call
@@ -27,6 +28,8 @@ class OperationTarget(NamedTuple):
     fn: Callable[..., Any]
     signature: Signature
     is_coroutine: bool
+    is_awaited: bool
+    """Whether its result comes later: it is a coroutine function, or runs in a thread."""
 
 
 class TooLate:
@@ -60,21 +63,25 @@ class CallExecution:
         self._observers = observers
         self._threads = threads
         self._payload_bytes = payload_bytes
-        self._targets = dict(_targets(agent))
+        self._targets = dict(_targets(agent, has_threads=threads is not None))
         self.gate = Gate(agent, now=now, observers=observers, standing=standing)
 
     async def perform(self, call: Call) -> Reply | None:
         """The reply to the request of ``call``; None where none may be sent."""
-        try:
-            target = self._targets.get((call.request.operation, call.request.undo)) or self._refused(call)
-            args, kwargs = target.signature.unpack(call.request.input)
-        except Refused as error:
-            return call.failed(error)
         while True:
+            try:
+                target = self._targets.get((call.request.operation, call.request.undo)) or self._refused(call)
+                args, kwargs = target.signature.unpack(call.request.input)
+            except Refused as error:
+                return call.failed(error)
             if not self.gate.is_open and (refusal := await self.gate.passed(call)):
                 return call.gave_up(refusal)
             try:
-                result = await self._call(call, target, args, kwargs)
+                begin = self._called if target.is_coroutine else self._called_in_thread
+                result = begin(call, target, args, kwargs)
+                del args, kwargs  # what the function needs of them, it holds
+                if target.is_awaited and result is not TOO_LATE:
+                    result = await result
             except FinishedLater:
                 self._failpoint("agent.call.after")
                 self.gate.succeeded()
@@ -83,12 +90,12 @@ class CallExecution:
                 self.gate.succeeded()
                 call.maybe_done |= error.maybe_done
                 return call.failed(error)
-            except Exception as error:
-                self.gate.failed()
-                call.maybe_done |= getattr(error, "maybe_done", True)
-                delay = self._delay(call, error)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                delay = self._failed(call, failure := failure_of(error))
                 if delay is None:
-                    return call.gave_up(error)
+                    return call.gave_up(failure)
                 await asyncio.sleep(delay)
                 continue
             return None if result is TOO_LATE else self._completed(call, target, result)
@@ -101,18 +108,6 @@ class CallExecution:
             f"Agent {self._agent.name!r}: expected one of its operations ({known}), found a request for "
             f"{what}; deploy the Agent that declares it"
         )
-
-    async def _call(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        try:
-            if self._threads is not None and not target.is_coroutine:
-                call.thread = self._threads.start(lambda: self._called_in_thread(call, target, args, kwargs))
-                return await asyncio.wrap_future(call.thread)
-            result = self._called(call, target, args, kwargs)
-            return result if not target.is_coroutine or result is TOO_LATE else await result
-        except (Exception, asyncio.CancelledError, FinishedLater):
-            raise
-        except BaseException as error:
-            raise failure_of(error) from error
 
     def _called(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, unless this process was asleep until its deadline."""
@@ -127,6 +122,12 @@ class CallExecution:
     def _called_in_thread(
         self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
+        if self._threads is None:
+            return self._called(call, target, args, kwargs)
+        call.thread = self._threads.start(partial(self._contained, call, target, args, kwargs))
+        return asyncio.wrap_future(call.thread)
+
+    def _contained(self, call: Call, target: OperationTarget, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with contained:
             return self._called(call, target, args, kwargs)
 
@@ -143,6 +144,12 @@ class CallExecution:
             call.maybe_done = True
             return call.failed(error)
         return call.completed(output)
+
+    def _failed(self, call: Call, error: Exception) -> float | None:
+        """Count a call that failed; seconds until the next one, as ``_delay`` says."""
+        self.gate.failed()
+        call.maybe_done |= getattr(error, "maybe_done", True)
+        return self._delay(call, error)
 
     def _delay(self, call: Call, error: Exception) -> float | None:
         """Seconds until the next call of this attempt; None when there is none."""
@@ -172,14 +179,15 @@ def retry_after(error: Exception) -> float:
     return float(asked) if isinstance(asked, int | float) else 0.0
 
 
-def _targets(agent: Agent) -> list[tuple[tuple[str, bool], OperationTarget]]:
+def _targets(agent: Agent, *, has_threads: bool) -> list[tuple[tuple[str, bool], OperationTarget]]:
     targets: list[tuple[tuple[str, bool], OperationTarget]] = []
     for operation in agent.operations.values():
-        targets.append(((operation.name, False), _target(operation.fn, operation.signature)))
+        targets.append(((operation.name, False), _target(operation.fn, operation.signature, has_threads)))
         if operation.undo_fn is not None and operation.undo_signature is not None:
-            targets.append(((operation.name, True), _target(operation.undo_fn, operation.undo_signature)))
+            targets.append(((operation.name, True), _target(operation.undo_fn, operation.undo_signature, has_threads)))
     return targets
 
 
-def _target(fn: Callable[..., Any], signature: Signature) -> OperationTarget:
-    return OperationTarget(fn, signature, inspect.iscoroutinefunction(fn))
+def _target(fn: Callable[..., Any], signature: Signature, has_threads: bool) -> OperationTarget:
+    is_coroutine = inspect.iscoroutinefunction(fn)
+    return OperationTarget(fn, signature, is_coroutine, is_coroutine or has_threads)

@@ -65,6 +65,7 @@ class Calls:
         self._heartbeats = Heartbeats(
             transport, self.slots, now=now, observers=observers, deadline=self._deadlines.of, extend=self._leases.extend
         )
+        self._beat = self._heartbeats.beat
         self._sign = sign
         self._outbox = ReplySender(
             transport, queue, now=now, environment=environment, observers=observers, release=self.slots.release
@@ -156,7 +157,7 @@ class Calls:
         call.started = True
         if self._observers.measuring:
             call.began_at = self._now()
-        current = CurrentStep(call.request, self._now, self._heartbeats.beat, call.written, self._sign)
+        current = CurrentStep(call.request, self._now, self._beat, call.written, self._sign)
         enter(current, call.request)
         reply: Reply | None = None
         try:

@@ -17,7 +17,7 @@ class MemoryQueue:
     """The messages of a queue, waiting or taken and not settled."""
 
     def __init__(self) -> None:
-        self.taken: dict[int, tuple[AgentMessage, float]] = {}
+        self.taken: dict[int, Delivery] = {}
         self.lapses_at = NEVER
         """No lease ends before; whether one ends then shows when it has come."""
         self._lanes: dict[int, deque[AgentMessage]] = {}
@@ -63,7 +63,7 @@ class MemoryQueue:
 
     def empty(self) -> list[AgentMessage]:
         """Give away everything, what was taken before the rest."""
-        messages = [message for message, _ in self.taken.values()]
+        messages = [delivery.message for delivery in self.taken.values()]
         for lane in self._lanes.values():
             messages += lane
         self.taken.clear()
@@ -100,19 +100,19 @@ class MemoryQueue:
                 continue
             room -= 1
             token += 1
-            taken[token] = message, until
-            found.append(Delivery(message, token, until))
+            taken[token] = delivery = Delivery(message, token, until)
+            found.append(delivery)
         self._token = token
 
     def _return_lapsed(self, now: float) -> None:
-        lapsed = [token for token, (_, until) in self.taken.items() if until <= now]
+        lapsed = [token for token, delivery in self.taken.items() if delivery.leased_until <= now]
         for token in reversed(lapsed):
-            message, _ = self.taken.pop(token)
+            message = self.taken.pop(token).message
             lane = self._lanes.get(_priority(message))
             if lane is None:
                 lane = self._open_lane(_priority(message))
             lane.appendleft(message)
-        self.lapses_at = min((until for _, until in self.taken.values()), default=NEVER)
+        self.lapses_at = min((delivery.leased_until for delivery in self.taken.values()), default=NEVER)
 
     def _open_lane(self, priority: int) -> deque[AgentMessage]:
         lane = self._lanes[priority] = deque()
@@ -164,7 +164,7 @@ class MemoryTransport:
         taken, until = self._queue(queue).taken, self._now() + lease
         for delivery in deliveries:
             if delivery.token in taken:
-                taken[delivery.token] = delivery.message, until
+                taken[delivery.token] = Delivery(delivery.message, delivery.token, until)
         return ()
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
