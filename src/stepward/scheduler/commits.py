@@ -191,7 +191,7 @@ class Conclusions:
             self._misses.count(active.task.uid, reason)
         self._observers.emit("task.missed", task=active.task.id, reason=reason)
         active.enter(Phase.RELOADING)
-        self._replies.again((*active.replies, *(active.held_back or ())))
+        self._replies.again((*(active.replies or ()), *(active.held_back or ())))
 
     def _report_end(self, task: Task) -> None:
         self._listeners.ended(task)

@@ -164,7 +164,7 @@ class Turn:
         self._conclusions.draw(touched, missed)
         self._dispatcher.send(started, revoked, enclosed)
         # First of all: a store or queue that fails below must not make this memory forget what it holds.
-        self._active_tasks.reloads |= {a.task.uid: a.sent for a in touched if a.phase is Phase.RELOADING}
+        self._active_tasks.reloads |= {a.task.uid: a.sent or {} for a in touched if a.phase is Phase.RELOADING}
         if self._active_tasks.closing:
             await self._active_tasks.close_forgotten()
         if strays := self._active_tasks.strays:

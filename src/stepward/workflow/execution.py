@@ -173,18 +173,16 @@ class Execution:
         return first if count == 1 else f"{first}, +{count - 1} more"
 
     async def _main(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        workflow, run = self.workflow, self._run
         try:
-            coroutine = workflow.fn(*args, **kwargs)
+            coroutine = self.workflow.fn(*args, **kwargs)
             del args, kwargs  # what the function needs of them, it holds
-            value = await coroutine
-            end: RunEnd = returned(value, workflow.name, limit=self._payload_limit)
+            end: RunEnd = returned(await coroutine, self.workflow.name, limit=self._payload_limit)
         except BaseException as error:  # whatever leaves the workflow is its end
             pass_interrupt(error)
-            if run.loop.halted:
+            if self._run.loop.halted:
                 return  # It was closed, which ends nothing.
-            end = raised(error, workflow.name, run.failures)
-        run.end(end)
+            end = raised(error, self.workflow.name, self._run.failures)
+        self._run.end(end)
 
     def _advance(self) -> None:
         run = self._run

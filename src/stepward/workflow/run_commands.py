@@ -102,6 +102,7 @@ class Run:
         if self.loop.halted:
             await self.stay(future)
         input = action.signature.pack(args, kwargs, limit=self.payload_limit)
+        del args, kwargs  # they are not kept while the step runs
         number, key = self.ledger.ask_for(action.name, key)
         step = None
         if self.replay is not None:
@@ -110,9 +111,8 @@ class Run:
             self.meet(step, future, input)
         elif not self.loop.halted:
             self.pending[key] = future
-            call = StepCall(key, number, action, input)
-            if self.replay is None or not self.replay.hold(call):
-                self.ledger.call(call)
+            if self.replay is None or not self.replay.hold(StepCall(key, number, action, input)):
+                self.ledger.call(StepCall(key, number, action, input))
                 if self.ledger.rows > self._max_steps:
                     self.check_length()
         if action.kind in LOCAL:

@@ -15,6 +15,7 @@ from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
+from stepward.scheduler.tasks.made_with_first import entered
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
 from stepward.transport.store.joint_commits import JointCommits
@@ -154,7 +155,7 @@ class Dispatcher:
             if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
                 continue
             if (written := enclosed.get(id(step))) is not None:
-                active.sent[(step.run, step.key)] = step.attempt
+                active.sent = entered(active.sent, (step.run, step.key), step.attempt)
                 left.append(written)
                 continue
             try:
@@ -168,7 +169,7 @@ class Dispatcher:
                 self._fates.left([request])
             else:
                 requests.setdefault(request.agent, []).append(request)
-                active.sent[(step.run, step.key)] = step.attempt
+                active.sent = entered(active.sent, (step.run, step.key), step.attempt)
         if left and self._joint is not None:
             self._fates.left(left)
             self._joint.wake()

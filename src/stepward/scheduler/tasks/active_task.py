@@ -65,7 +65,7 @@ class ActiveTask:
         self.open: dict[StepId, Step] = {}
         """Steps that have no outcome yet; those of an undoing task also stand in ``steps``."""
         # Every step of a task that is undoing or cleaning up, for the planner; empty going forward.
-        self.steps: list[Step] = []
+        self.steps: Sequence[Step] = ()
         # The planner for ``steps``, kept as long as that list.
         self.undo_order: UndoOrder | None = None
         # What most tasks never have is made with the first of it: an empty list, dict or set takes 56 to 216 bytes.
@@ -90,7 +90,7 @@ class ActiveTask:
         self.seen = 0
         """The highest number of an inbox row that was handed over."""
         # The attempts of open steps that Agents were asked for from this memory; kept when the task is read again.
-        self.sent: dict[StepId, int] = {}
+        self.sent: dict[StepId, int] | None = None
         # Bytes of its history; its open child tasks; how often pieces of former runs may still have to be deleted.
         self.bytes = self.children = self.trims = 0
         self.waiting_since: float | None = None
@@ -106,7 +106,7 @@ class ActiveTask:
         self.defers = self.is_bound = False
         # Steps abandoned by this turn's change, whose requests are to be revoked.
         self.revoked: list[Step] | None = None
-        self.replies: list[Reply] = []
+        self.replies: list[Reply] | None = None
         """Replies whose outcomes this turn's change records, to be processed again if it misses."""
         self.held_back: list[Reply] | None = None
         """Replies that came when the task was leaving already: for its next owner."""
@@ -220,7 +220,7 @@ class ActiveTask:
 
     def has_sent(self, step: Step) -> bool:
         """Whether its Agent was asked from this memory: asked again it might do it twice."""
-        return self.sent.get((step.run, step.key)) == step.attempt
+        return self.sent is not None and self.sent.get((step.run, step.key)) == step.attempt
 
     def held_until(self, now: float) -> float:
         """The complete-by of a task that is worked on: that of its steps, or of a claim while none of them runs."""

@@ -291,7 +291,7 @@ class Advance:
         if any(needs_undo(step) for step in active.abandoned):
             active.enter(Phase.CLEANING)
             known = {step.key for step in active.steps}
-            active.steps += [step for step in active.abandoned if step.key not in known]
+            active.steps = [*active.steps, *(step for step in active.abandoned if step.key not in known)]
         else:
             self._ends.left(active, now)
 

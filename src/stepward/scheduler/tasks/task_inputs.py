@@ -59,6 +59,8 @@ class Incoming:
                 active.held_back = added(active.held_back, reply)
         elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
             if committed_at is None:
+                if active.replies is None:
+                    active.replies = []
                 active.replies.append(reply)
             try:
                 self.deliver(active, step, reply, committed_at, now)

@@ -68,14 +68,16 @@ class Closing:
         """The task's change is durable: bring its memory to what the row holds."""
         change = active.change
         active.change = None
-        active.replies.clear()
+        active.replies = None
         active.fresh = None
         active.mended = False
         if change is None:
             return
         # Not before: read again after a change that missed, an answered step runs, and is not to be asked for again.
-        for finish in change.finishes:
-            active.sent.pop((finish.run, finish.key), None)
+        if change.finishes and active.sent is not None:
+            for finish in change.finishes:
+                active.sent.pop((finish.run, finish.key), None)
+            active.sent = active.sent or None
         if change.status_events is not None:
             active.task.events += len(change.status_events.bodies)
         if self._replay_check.is_enabled:
@@ -99,7 +101,7 @@ class Closing:
         if active.execution is not None:
             active.execution.discard()
         active.abandoned = active.set_aside = ()
-        active.steps = []
+        active.steps = ()
         active.next_input = None
         active.bytes = 0
         active.trims = TRIMS

@@ -14,6 +14,7 @@ from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.late_effects import late_effect
+from stepward.scheduler.tasks.lazy_collections import added
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
@@ -151,7 +152,7 @@ class TaskUndo:
         undo = active.ordered().undo_of(step)
         if undo is None:
             undo = undo_step(step)
-            active.steps.append(undo)
+            active.steps = added(active.steps, undo)
             active.fresh = active.fresh or set()
             active.fresh.add((undo.run, undo.key))
             active.changed().inserts.append(undo)

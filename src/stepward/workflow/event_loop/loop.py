@@ -53,7 +53,8 @@ class WorkflowLoop(PartLoop, Caller):
         self.halted = self.closing = False
         self.is_cut = False
         """Whether the last drive stopped with callbacks left, for the next one."""
-        self._left = CALLBACKS
+        self._ran = 0
+        """Callbacks since the workflow last began to wait."""
         self._ready: list[Callback] = []
         self._created = seed
         self._named = 0
@@ -69,7 +70,7 @@ class WorkflowLoop(PartLoop, Caller):
         """Run until nothing is ready, and again whenever ``deliver`` has brought something; stop after about ``most``
         callbacks, which sets ``is_cut``."""
         if not self.is_cut:
-            self._left = CALLBACKS
+            self._ran = 0
         self._inside(self._run_ready, deliver, most)
 
     def close_all(self, most: int | None = None) -> bool:
@@ -224,14 +225,14 @@ class WorkflowLoop(PartLoop, Caller):
             if not self._ready:
                 if not deliver():
                     return
-                self._left = CALLBACKS
+                self._ran = 0
                 continue
             if most is not None and ran >= most:
                 self.is_cut = True
                 return
             batch, self._ready = (self._ready, []) if most is None else (self._ready[:most], self._ready[most:])
-            self._left -= len(batch)
-            if self._left < 0:
+            self._ran += len(batch)
+            if self._ran > CALLBACKS:
                 self.engine.break_off(
                     f"the workflow ran {CALLBACKS:,} callbacks without waiting for anything; "
                     "wait for a step, a timer or a signal in its loop"
@@ -255,7 +256,7 @@ class WorkflowLoop(PartLoop, Caller):
             except Expanded as expanded:
                 ran = batch.index(handle) + 1
                 self._ready = [*expanded.callbacks, *batch[ran:], *self._ready]
-                self._left += len(batch) - ran
+                self._ran -= len(batch) - ran
                 return False
             except BaseException as error:
                 # A failing callback stops no other.

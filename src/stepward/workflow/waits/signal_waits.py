@@ -20,6 +20,16 @@ async def wait_for_signal(run: Run, name: str, timeout: float | None, refusal: U
     future: asyncio.Future[bytes] = PLAIN(loop=run.loop)
     if run.loop.halted:
         await run.stay(future)
+    key = _begin(run, name, future, refusal)
+    timer = None if timeout is None else run.loop.call_later(timeout, _expire, future, name, timeout)
+    try:
+        return await future
+    finally:
+        _stop_waiting(run, key, timer)
+
+
+def _begin(run: Run, name: str, future: asyncio.Future[bytes], refusal: UpdateCheck | None) -> str:
+    """Let the workflow wait, with ``future`` for the payload; the key of the wait."""
     key = run.ledger.next_key(intern(f"signal:{name}"))
     number = run.ledger.ask()
     step = run.recorded(number, StepKind.SIGNAL, key, run.loop.place())
@@ -27,11 +37,7 @@ async def wait_for_signal(run: Run, name: str, timeout: float | None, refusal: U
         run.meet(step, future, NULL)
     else:
         run.open_signals().add(Wait(key, number, name, future, refusal))
-    timer = None if timeout is None else run.loop.call_later(timeout, _expire, future, name, timeout)
-    try:
-        return await future
-    finally:
-        _stop_waiting(run, key, timer)
+    return key
 
 
 def _expire(future: asyncio.Future[bytes], name: str, timeout: float) -> None:

@@ -74,7 +74,7 @@ class TaskLoader:
         history = self._runs.in_reach(history)
         active = ActiveTask(task)
         self._active_tasks.hold(active)
-        active.sent.update(sent or {})
+        active.sent = dict(sent) if sent else None
         active.trims = TRIMS
         self._replay_check.begin(task, history.steps)
         try:
