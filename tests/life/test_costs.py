@@ -17,7 +17,7 @@ from tests.life.costs import Costs, Meter, Work
 from tests.scheduler.world import World
 
 RECORDED: dict[Work, Costs] = {
-    costs.steps_together: Costs(calls=119.0, statements=0.102, commits=0.018),
+    costs.steps_together: Costs(calls=117.5, statements=0.102, commits=0.018),
     costs.steps_alone: Costs(calls=320.3, statements=6.5, commits=1.1),
     costs.submissions_together: Costs(calls=8.1, statements=0.004, commits=0.001),
     costs.submissions_alone: Costs(calls=73.3, statements=3.0, commits=1.0),

@@ -15,7 +15,6 @@ from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
-from stepward.scheduler.tasks.made_with_first import entered
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
 from stepward.transport.store.joint_commits import JointCommits
@@ -155,7 +154,8 @@ class Dispatcher:
             if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
                 continue
             if (written := enclosed.get(id(step))) is not None:
-                active.sent = entered(active.sent, (step.run, step.key), step.attempt)
+                active.sent = active.sent or {}
+                active.sent[(step.run, step.key)] = step.attempt
                 left.append(written)
                 continue
             try:
@@ -169,7 +169,8 @@ class Dispatcher:
                 self._fates.left([request])
             else:
                 requests.setdefault(request.agent, []).append(request)
-                active.sent = entered(active.sent, (step.run, step.key), step.attempt)
+                active.sent = active.sent or {}
+                active.sent[(step.run, step.key)] = step.attempt
         if left and self._joint is not None:
             self._fates.left(left)
             self._joint.wake()

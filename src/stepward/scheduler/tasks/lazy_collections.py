@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TypeVar
 
-K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -22,14 +21,6 @@ def keyed(kept: OrderedDict[str, T] | None, key: str, one: T) -> OrderedDict[str
     """The mapping with one more."""
     if kept is None:
         return OrderedDict({key: one})
-    kept[key] = one
-    return kept
-
-
-def entered(kept: dict[K, T] | None, key: K, one: T) -> dict[K, T]:
-    """The mapping, whose order is not asked for, with one more."""
-    if kept is None:
-        return {key: one}
     kept[key] = one
     return kept
 
