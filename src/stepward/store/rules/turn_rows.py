@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
@@ -63,23 +63,68 @@ def _requests(changes: Sequence[Change]) -> list[Values]:
     return [row for change in changes if change.requests for row in change.requests]
 
 
-STEP_QUERIES: list[tuple[str, str, RowsOfChanges]] = [
-    ("insert_step", "insert: nothing was inserted", _inserts),
-    ("fill_step", "fill: the step is not planned", _fills),
+class StepQuery(NamedTuple):
+    """A query of a turn on steps, inbox rows or messages, each of whose rows must change one row."""
+
+    name: str
+    reason: str
+    """Of a miss."""
+    rows_of: RowsOfChanges
+    is_usual: bool = False
+    """Whether changes that are not ``unusual`` may have such rows."""
+
+
+STEP_QUERIES = (
+    StepQuery("insert_step", "insert: nothing was inserted", _inserts, is_usual=True),
+    StepQuery("fill_step", "fill: the step is not planned", _fills),
     # A step can be given up and answered in one turn: its late result is recorded on the abandoned row.
-    ("move_step", "step move: the step is not in the state that it leaves", _step_moves),
-    ("finish", "finish: the step is not running at that attempt", _finishes),
-    ("deliver", "deliver: the step has no undelivered outcome", _delivers),
-    ("dispatch", "dispatch: the step does not wait for that attempt", _dispatches),
-    ("watch", "watch: the step is not running at that attempt", _watches),
-    ("take_inbox", "taken: an inbox row is gone", _taken),
-    ("publish", "publish: nothing was written", _published),
+    StepQuery("move_step", "step move: the step is not in the state that it leaves", _step_moves),
+    StepQuery("finish", "finish: the step is not running at that attempt", _finishes, is_usual=True),
+    StepQuery("deliver", "deliver: the step has no undelivered outcome", _delivers),
+    StepQuery("dispatch", "dispatch: the step does not wait for that attempt", _dispatches),
+    StepQuery("watch", "watch: the step is not running at that attempt", _watches),
+    StepQuery("take_inbox", "taken: an inbox row is gone", _taken),
+    StepQuery("publish", "publish: nothing was written", _published),
     # Behind the steps: a transactional step of the task locks its row before it appends.
-    ("append", "append: nothing was written", _appended),
-    ("put_request", "request: nothing was inserted", _requests),
-]
-"""Queries of a turn on steps, inbox rows and messages, in the order in which they apply: name, reason of a miss, and
-the rows, each of which must change one row."""
+    StepQuery("append", "append: nothing was written", _appended),
+    StepQuery("put_request", "request: nothing was inserted", _requests),
+)
+"""In the order in which they apply."""
+
+
+def unusual(changes: Sequence[Change]) -> list[Change]:
+    """The changes that do more than insert their task, insert and finish steps, and move the task."""
+    return [
+        c
+        for c in changes
+        if c.fills
+        or c.step_moves
+        or c.delivers
+        or c.dispatches
+        or c.watches
+        or c.taken
+        or c.published
+        or c.appended
+        or c.requests
+        or c.children
+        or c.answers
+        or c.posts
+        or c.alerts
+        or c.audits
+        or c.plans
+        or c.status_events is not None
+        or c.trim is not None
+        or c.attributes is not None
+        or c.fits is not None
+    ]
+
+
+def step_rows(changes: Sequence[Change], rare: Sequence[Change]) -> Iterator[tuple[StepQuery, list[Values]]]:
+    """Each of ``STEP_QUERIES`` that has rows, and these; ``rare`` are the unusual ones of the changes."""
+    for query in STEP_QUERIES:
+        concerned = changes if query.is_usual else rare
+        if concerned and (rows := query.rows_of(concerned)):
+            yield query, rows
 
 
 def answer_rows(changes: Sequence[Change]) -> list[Values]:

@@ -10,12 +10,13 @@ from stepward.model.states import TASK_ENDS
 from stepward.store import rows
 from stepward.store.contract import Completion, Refusal
 from stepward.store.postgres.engine.shared_writes import Apart, Outcome, in_rounds
-from stepward.store.postgres.hot.turn_statements import RunStepKey
 from stepward.store.rules.steps import completion_refusals, completions
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import inbox
 from stepward.store.verbs.tasks.completions import note
+
+RunStepKey = tuple[str, int, str]
 
 
 class AcceptedCompletion(NamedTuple):

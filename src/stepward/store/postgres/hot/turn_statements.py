@@ -7,26 +7,37 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import astuple, replace
 
-from stepward.model.records import Task
+from stepward.model.records import Step, Task
 from stepward.model.states import TASK_ENDS
-from stepward.store.contract import ANSWER_SECONDS, TRIM_ROWS, AddedEvents, Change, TaskMove
+from stepward.store.contract import (
+    ANSWER_SECONDS,
+    TRIM_ROWS,
+    AddedEvents,
+    Change,
+    Deliver,
+    Dispatch,
+    Finish,
+    StepMove,
+    TaskMove,
+    Watch,
+)
 from stepward.store.postgres.engine.column_arrays import columns_of, event_columns
 from stepward.store.postgres.hot.compact_rows import form_of
 from stepward.store.rules.change_conflicts import NOT_AS_READ, REPORTED_BY_OTHERS, Missed
 from stepward.store.rules.turn_rows import (
-    STEP_QUERIES,
     answer_rows,
     check_move,
     held_tasks,
     local_submissions,
     move_values,
     planned_rows,
+    step_rows,
     trim_rows,
+    unusual,
 )
 from stepward.store.verbs.alerts_and_audit import alert_rows
 
 ColumnValues = tuple[Any, ...]
-RunStepKey = tuple[str, int, str]
 
 
 class TurnPart(NamedTuple):
@@ -42,43 +53,37 @@ def parts_of(instance: str, changes: Sequence[Change], now: float) -> list[TurnP
     """The parts in the order in which they apply. Raises Missed for what no row needs to be asked about."""
     local_submissions(instance, changes)
     born = [_as_born(task, change) for change in changes if (task := change.born) is not None]
-    parts = [
+    rare = unusual(changes)
+    return [
         *_held(instance, changes),
         *_tasks(instance, changes),
         *_local_submissions(born),
-        *_attributes(changes),
-        *_planned(changes),
-        *_steps(changes),
-        *_trims(changes, now),
-        *_children(changes),
-        *_events(changes, now),
-        *_answers(changes),
+        *_attributes(rare),
+        *_planned(rare),
+        *(part for query, rows in step_rows(changes, rare) for part in _part(query.name, rows, query.reason)),
+        *_trims(rare, now),
+        *_children(rare),
+        *_events(rare, now),
+        *_answers(rare),
+        *_alerts(rare, now),
     ]
-    alerts = [alert for change in changes for alert in change.alerts]
-    if alerts:
-        parts.append(TurnPart("alerts_and_audit.insert_alert", columns_of(alert_rows(alerts, now)), None, ""))
-    return parts
 
 
 def overlap(changes: Sequence[Change]) -> bool:
     """Whether two parts touch one row: then they apply one after the other, and not within one statement."""
-    steps = [key for change in changes for key in _touched(change)]
-    if any(change.attributes is not None for change in changes):
+    if len({change.task for change in changes}) != len(changes):
         return True
-    return len(set(steps)) != len(steps) or len({change.task for change in changes}) != len(changes)
+    return any(change.attributes is not None or _touches_twice(change) for change in changes)
 
 
-def _touched(change: Change) -> list[RunStepKey]:
-    keys = [(step.task, step.run, step.key) for step in change.inserts]
-    keys += [(finish.task, finish.run, finish.key) for finish in change.finishes]
-    for decisions in (change.delivers, change.dispatches, change.watches, change.step_moves):
-        if decisions:
-            keys += [(decision.task, decision.run, decision.key) for decision in decisions]
-    for steps in (change.fills, planned_rows(change) if change.plans and change.born is not None else ()):
+def _touches_twice(change: Change) -> bool:
+    """Whether the change has two rows of one step."""
+    steps: list[Step | Finish | Deliver | Dispatch | Watch | StepMove] = [*change.inserts, *change.finishes]
+    steps += [*change.delivers, *change.dispatches, *change.watches, *change.step_moves, *change.fills]
+    if change.plans and change.born is not None:
         # What a task is recorded with is there only after its own part.
-        if steps:
-            keys += [(step.task, step.run, step.key) for step in steps]
-    return keys
+        steps += planned_rows(change)
+    return len(steps) > 1 and len({(step.task, step.run, step.key) for step in steps}) < len(steps)
 
 
 def _part(query: str, rows: Sequence[ColumnValues], reason: str) -> list[TurnPart]:
@@ -127,10 +132,6 @@ def _planned(changes: Sequence[Change]) -> list[TurnPart]:
     return [part._replace(rows=None) for part in _part("insert_planned", rows, "")]
 
 
-def _steps(changes: Sequence[Change]) -> list[TurnPart]:
-    return [part for query, reason, rows_of in STEP_QUERIES for part in _part(query, rows_of(changes), reason)]
-
-
 def _trims(changes: Sequence[Change], now: float) -> list[TurnPart]:
     rows = trim_rows(changes)
     if not rows:
@@ -155,6 +156,13 @@ def _events(changes: Sequence[Change], now: float) -> list[TurnPart]:
 
 def _answers(changes: Sequence[Change]) -> list[TurnPart]:
     return [part._replace(rows=None) for part in _part("answer", answer_rows(changes), "")]
+
+
+def _alerts(changes: Sequence[Change], now: float) -> list[TurnPart]:
+    alerts = [alert for change in changes for alert in change.alerts]
+    if not alerts:
+        return []
+    return [TurnPart("alerts_and_audit.insert_alert", columns_of(alert_rows(alerts, now)), None, "")]
 
 
 def _as_born(task: Task, change: Change) -> Task:

@@ -16,16 +16,17 @@ from stepward.store.rules import refusals
 from stepward.store.rules.change_conflicts import NOT_AS_READ, Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.turn_rows import (
-    STEP_QUERIES,
     answer_rows,
     concern_others,
     held_tasks,
     local_submissions,
     move_values,
     planned_rows,
+    step_rows,
     trim_rows,
+    unusual,
 )
-from stepward.store.sqlite.engine.connection import Connection, Values, encoded
+from stepward.store.sqlite.engine.connection import Connection, encoded
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.error_translation import DATA
 from stepward.store.sqlite.engine.parameters import FRAGMENTS
@@ -134,15 +135,22 @@ def _prove(connection: Connection, turn: TurnCommit, now: float) -> None:
 
 def _apply(connection: Connection, instance: str, changes: Sequence[Change], now: float) -> None:
     """Apply changes, by kind; raises Missed, or what SQLite raises, with some of them applied."""
+    rare = unusual(changes)
     _insert_tasks(connection, instance, changes)
-    _insert_planned(connection, changes)
+    _insert_planned(connection, rare)
     _check_held(connection, instance, changes)
-    for query, what, rows_of in STEP_QUERIES:
-        _run(connection, what, TURN[query], rows_of(changes))
-    _trim(connection, changes, now)
-    events = [(change.task, change.status_events) for change in changes if change.status_events is not None]
-    if events:
-        status_events.put(connection, events, now)
+    for query, values in step_rows(changes, rare):
+        if connection.change_many(TURN[query.name], values) != len(values):
+            raise Missed(query.reason)
+    if rare:
+        _trim(connection, rare, now)
+        _put_events(connection, rare, now)
+    _move(connection, instance, changes)
+    if rare:
+        _write_rest(connection, rare, now)
+
+
+def _move(connection: Connection, instance: str, changes: Sequence[Change]) -> None:
     moves = [(*move_values(change.task, change.move), instance) for change in changes if change.move is not None]
     # What a trigger changes at an end is no row that the statement returns.
     if moves and len(connection.rows_of_many(TURN["move_task"], moves)) != len(moves):
@@ -150,6 +158,15 @@ def _apply(connection: Connection, instance: str, changes: Sequence[Change], now
     bounds = [(change.task, change.complete_by) for change in changes if change.complete_by is not None]
     if bounds:
         connection.change_many(TURN["complete_by"], bounds)
+
+
+def _put_events(connection: Connection, changes: Sequence[Change], now: float) -> None:
+    events = [(change.task, change.status_events) for change in changes if change.status_events is not None]
+    if events:
+        status_events.put(connection, events, now)
+
+
+def _write_rest(connection: Connection, changes: Sequence[Change], now: float) -> None:
     attributes = [(change.task, change.attributes) for change in changes if change.attributes is not None]
     if attributes:
         connection.change_many(TURN["set_attributes"], attributes)
@@ -204,8 +221,3 @@ def _write_others(connection: Connection, changes: Sequence[Change], now: float)
         driven(connection, alerts_and_audit.write_alerts, alerts, now)
     if [change for change in changes if change.posts or change.audits or change.fits is not None]:
         driven(connection, turns.write_others, changes, now)
-
-
-def _run(connection: Connection, what: str, sql: str, rows: Sequence[Values]) -> None:
-    if rows and connection.change_many(sql, rows) != len(rows):
-        raise Missed(what)
