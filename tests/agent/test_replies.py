@@ -11,7 +11,7 @@ import pytest
 
 from stepward.agent.declaration import Agent
 from stepward.errors import TransportError, Unrecoverable
-from stepward.model.messages.requests import Outcome, Reply, request_queue
+from stepward.model.messages.requests import CheckedReply, Outcome, Reply, request_queue
 from stepward.policies import Retry
 from stepward.transport.contract import AgentMessage, Delivery
 from stepward.transport.memory.memory_transport import MemoryTransport
@@ -34,7 +34,7 @@ async def test_a_result_is_the_reply(start: Start) -> None:
         return {"order": order, "cents": cents}
 
     reply = await start(agent).call("payments.charge", "o1", run=2, attempt=4)
-    assert reply == Reply(
+    assert reply == CheckedReply(
         task="uid-1",
         run=2,
         key="payments.charge/1",

@@ -8,6 +8,7 @@ import pytest
 
 from stepward.errors import StoreUnavailable, TransportError
 from stepward.events import Event, Observers
+from stepward.model.messages.requests import CheckedReply, Outcome, Reply
 from stepward.transport.store.store_transport import StoreTransport
 from tests.transport.messages import request
 from tests.transport.small_store import Row, SmallStore
@@ -35,6 +36,14 @@ async def test_without_a_hint_a_poll_finds_what_others_put() -> None:
     await settle()
     await opened.other.publish(QUEUE, [request()])
     assert await taking == pytest.approx(10, abs=0.1)
+
+
+async def test_a_reply_that_was_checked_in_its_process_arrives_as_any_reply() -> None:
+    opened = Opened()
+    said: dict[str, Any] = {"task": "a", "run": 1, "key": "svc.do/1", "attempt": 1, "outcome": Outcome.COMPLETED}
+    await opened.other.publish(QUEUE, [CheckedReply(**said, output=b"1")])
+    (taken,) = await opened.transport.take(QUEUE, 10, 30)
+    assert taken.message == Reply(**said, output=b"1")
 
 
 async def test_the_host_wakes_a_take() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from stepward.model.failures import FailureConverter
 from stepward.model.live_values import WriteBuffer
-from stepward.model.messages.requests import Progress, Reply, Request
+from stepward.model.messages.requests import CheckedReply, Outcome, Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
 CallKey = tuple[str, int, str, bool]
@@ -67,9 +67,20 @@ class Call:
         self.thread: concurrent.futures.Future[Any] | None = None
 
     def completed(self, output: bytes) -> Reply:
-        """The function returned."""
-        written = self.written[0].encoded() if self.written else None
-        return self.request.completed(output, calls=self.calls, written=written)
+        """The function returned; ``output``, its result, fits what the operation declares."""
+        request = self.request
+        return CheckedReply(
+            task=request.task,
+            run=request.run,
+            key=request.key,
+            attempt=request.attempt,
+            outcome=Outcome.COMPLETED,
+            output=output,
+            written=self.written[0].encoded() if self.written else None,
+            calls=self.calls,
+            agent=request.agent,
+            proof=request.proof,
+        )
 
     def deferred(self) -> Reply:
         """The function has done its part; the step is finished from outside."""

@@ -49,7 +49,7 @@ class Deadlines:
     def add(self, call: Call) -> None:
         """Watch ``call`` until ``forget``."""
         self._live += 1
-        self._push(call, self.of(call))
+        self._push(call, min(call.request.complete_by, call.leased_until, self._lease_until()))
 
     def forget(self) -> None:
         """A watched call ended (``call.ended``); its entry goes when due, or when too many have piled up."""

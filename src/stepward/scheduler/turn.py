@@ -48,8 +48,8 @@ class WorkAhead:
         if self.in_hand is not None and len(self._active_tasks.touched) < MOST:
             now = self._now()
             self._budget.until = None
-            for reply, committed_at in self._replies.take_but(self.in_hand, self._budget):
-                self._incoming.answer(reply, committed_at, now)
+            for each in self._replies.take_but(self.in_hand, self._budget):
+                self._incoming.answer(each.reply, each.committed_at, now)
 
 
 class Turn:
@@ -126,8 +126,8 @@ class Turn:
 
     def _move(self, now: float) -> None:
         if self._replies.waiting:
-            for reply, committed_at in self._replies.take(self._budget):
-                self._incoming.answer(reply, committed_at, now)
+            for each in self._replies.take(self._budget):
+                self._incoming.answer(each.reply, each.committed_at, now)
         for uid in self._timers.due(now, self._budget):
             self._incoming.strike(uid, now)
         for active, step_id, attempt in self._timers.unanswered(now, self._active_tasks.tasks):

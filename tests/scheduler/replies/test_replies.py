@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
-from stepward.scheduler.agent_replies.replies import TAKE, QueuedReply, Replies, ReplyReceiver
+from stepward.scheduler.agent_replies.replies import TAKE, Replies, ReplyReceiver, WaitingReply
 from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.turn import Wakeup
@@ -67,7 +67,7 @@ class Desk:
             await self._pump
 
     def uids(self) -> list[str]:
-        return [reply.task for reply, _ in self.replies.take(self.budget)]
+        return [each.reply.task for each in self.replies.take(self.budget)]
 
 
 async def test_a_reply_repeated_before_its_commit_is_processed_once(tmp_path: Path) -> None:
@@ -114,10 +114,10 @@ async def test_a_reply_whose_task_is_being_committed_still_waits() -> None:
     replies, budget = Replies(lambda: None), TurnBudget(VirtualClock())
     local = replied(1)
     replies.add(local, None)
-    replies.waiting.append(QueuedReply(replied(2)))
-    assert [reply.task for reply, _ in replies.take_but({"uid-1"}, budget)] == ["uid-2"]
+    replies.waiting.append(WaitingReply(replied(2), is_queued=True))
+    assert [each.reply.task for each in replies.take_but({"uid-1"}, budget)] == ["uid-2"]
     assert replies.is_kept(attempt_of(local))
-    assert [reply.task for reply, _ in replies.take(budget)] == ["uid-1"]
+    assert [each.reply.task for each in replies.take(budget)] == ["uid-1"]
     assert not replies.is_kept(attempt_of(local))
 
 

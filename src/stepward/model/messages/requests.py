@@ -143,6 +143,10 @@ class Reply(Struct, frozen=True, kw_only=True, gc=False, tag="reply"):
     """The request's proof."""
 
 
+class CheckedReply(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
+    """A reply made by an Agent of this process, whose result fits its operation; at another process it is a reply."""
+
+
 class RecordedReply(Reply, frozen=True, kw_only=True, gc=False, tag="reply"):
     """A reply as its task's owner reads it from the inbox."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from stepward.errors import Refused, TransportError
 from stepward.model.action import Action
 from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
 from stepward.model.live_values import read_written
-from stepward.model.messages.requests import NEGATIVE, Outcome, Progress, Reply
+from stepward.model.messages.requests import NEGATIVE, CheckedReply, Outcome, Progress, Reply
 from stepward.payload import NULL, check_size, decode, encode
 from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
 from stepward.scheduler.context import SchedulerContext
@@ -32,11 +32,14 @@ ERROR_BYTES = 64 * 1024
 """Bytes of an error beside its data, which the payload limit bounds."""
 
 
-class QueuedReply(NamedTuple):
-    """A reply from the queue that waits for a turn."""
+class WaitingReply(Struct, frozen=True, gc=False):
+    """A reply that waits for a turn."""
 
     reply: Reply
     committed_at: float | None = None
+    """When its outcome was committed, if it was."""
+    is_queued: bool = False
+    """Whether it is from the queue."""
 
 
 class Replies:
@@ -44,7 +47,7 @@ class Replies:
 
     def __init__(self, stir: Callable[[], None]) -> None:
         self._stir = stir
-        self.waiting: deque[tuple[Reply, float | None]] = deque()
+        self.waiting: deque[WaitingReply] = deque()
         self.from_queue = 0
         """How many of them are from the queue."""
         self.large = 0
@@ -54,7 +57,7 @@ class Replies:
 
     def add(self, reply: Reply, committed_at: float | None) -> None:
         """A reply from beside the Scheduler; ``committed_at`` if its outcome is committed already."""
-        self.waiting.append((reply, committed_at))
+        self.waiting.append(WaitingReply(reply, committed_at))
         self.kept.add(attempt_of(reply))
         self._stir()
 
@@ -65,38 +68,38 @@ class Replies:
     def again(self, replies: Iterable[Reply]) -> None:
         """Add replies to be processed once more."""
         for reply in replies:
-            self.waiting.append((reply, None))
+            self.waiting.append(WaitingReply(reply))
             self.kept.add(attempt_of(reply))
 
-    def take(self, budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
+    def take(self, budget: TurnBudget) -> Iterator[WaitingReply]:
         """The replies received since the last turn, as many as the turn has room for."""
         replies, taken, size = self.waiting, 0, 0
         while replies:
             each = replies.popleft()
-            self.from_queue -= isinstance(each, QueuedReply)
+            self.from_queue -= each.is_queued
             if self.kept:
-                self.kept.discard(attempt_of(each[0]))
+                self.kept.discard(attempt_of(each.reply))
             yield each
             taken += 1
             if self.large:
-                size += self._large(each[0])
+                size += self._large(each.reply)
             if size >= TURN_BYTES or (not taken % PIECE and budget.is_spent(taken)):
                 return
 
-    def take_but(self, tasks: Container[str], budget: TurnBudget) -> Iterator[tuple[Reply, float | None]]:
+    def take_but(self, tasks: Container[str], budget: TurnBudget) -> Iterator[WaitingReply]:
         """The replies received since the last turn for other tasks; replies for these stay in their order."""
-        kept: list[tuple[Reply, float | None]] = []
+        kept: list[WaitingReply] = []
         before = frozenset(self.kept)
         for each in self.take(budget):
-            if each[0].task in tasks:
+            if each.reply.task in tasks:
                 kept.append(each)
             else:
                 yield each
         self.waiting.extendleft(reversed(kept))
         # They wait as before.
         if before:
-            self.kept |= before.intersection(attempt_of(reply) for reply, _ in kept)
-        queued = [each.reply for each in kept if isinstance(each, QueuedReply)]
+            self.kept |= before.intersection(attempt_of(each.reply) for each in kept)
+        queued = [each.reply for each in kept if each.is_queued]
         self.from_queue += len(queued)
         self.large += sum(len(reply.output or b"") >= LARGE_BYTES for reply in queued)
 
@@ -169,8 +172,9 @@ class ReplyReceiver:
             return False
         settlement.unsettled.add(ident)
         settlement.awaited.append(ident)
-        reply = checked(reply, self._settings.payload_bytes, self._operations)
-        self._replies.waiting.append(QueuedReply(reply))
+        if type(reply) is not CheckedReply:
+            reply = checked(reply, self._settings.payload_bytes, self._operations)
+        self._replies.waiting.append(WaitingReply(reply, is_queued=True))
         self._replies.from_queue += 1
         is_large = reply.output is not None and len(reply.output) >= LARGE_BYTES
         self._replies.large += is_large
