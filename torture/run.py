@@ -17,6 +17,7 @@ from torture import report
 from torture.application.deployment import ApplicationSide, Side
 from torture.application.load import Load
 from torture.books import Records
+from torture.faults.broker_faults import BrokerFaults
 from torture.faults.clock_faults import ClockFaults
 from torture.faults.faults import TortureFaults
 from torture.faults.foreign_store import Trespassers
@@ -45,7 +46,7 @@ class TorturePlan:
     pace: float = 4.0
     """Tasks a second."""
     transport: str = "store"
-    """``store``, ``nats`` or ``rabbitmq``; with a broker a second application is beside."""
+    """``store``, ``nats``, ``rabbitmq`` or ``amqp10``; with a broker a second application is beside."""
     script: Sequence[str] | None = None
     """Faults to be brought about one after the other, instead of drawn ones."""
     spoilt: str = ""
@@ -76,6 +77,7 @@ class TortureRun:
         self._plan = plan
         self._folder = folder
         self._cluster = cluster
+        self._hurt = None if broker is None else broker.hurt
         seed = str(plan.seed)
         self._known = Known(folder / "schema", BEFORE, plan.spoilt)
         place = ApplicationSide(
@@ -109,6 +111,9 @@ class TortureRun:
     async def verdict(self, stack: AsyncExitStack) -> TortureVerdict:
         """Runs everything, from the first process to the verdict."""
         await self._cluster.begin()
+        if self._hurt is not None:
+            await self._hurt.relay.start()
+            stack.push_async_callback(self._hurt.relay.close)
         sides = [side for side in (self._side, self._second) if side is not None]
         for side in sides:
             await side.place.cluster.prepare()
@@ -144,6 +149,8 @@ class TortureRun:
             self._faults.add(self._trespassers.chaos())
         if self._intruder is not None:
             self._faults.add(self._intruder.chaos())
+        if self._hurt is not None:
+            self._faults.add(BrokerFaults(self._hurt, self._faults, self._chance("broker")).chaos())
 
     async def _strike(self, loads: Sequence[Load]) -> None:
         streaming = [asyncio.create_task(load.run(lambda: self._side.open)) for load in loads]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.programs import client_of_amqp10
 from torture.run import TorturePlan, torture
 from torture.servers.cluster import clustered
 
@@ -53,15 +55,29 @@ BESIDE = [
 ]
 
 
+HURT = [
+    "broker stands still",
+    "narrow login takes",
+    "broker's clients lost",
+    "broker killed",
+    "broker's connections cut",
+]
+"""Over AMQP 1.0 the broker itself is hurt, too."""
+
+
 @pytest.mark.faults
 @pytest.mark.timeout(500)
-@pytest.mark.parametrize("transport", ["nats", "rabbitmq"])
-def test_a_short_torture_with_two_applications_at_one_broker(tmp_path: Path, transport: str) -> None:
+@pytest.mark.parametrize(("transport", "script"), [("nats", BESIDE), ("rabbitmq", BESIDE), ("amqp10", HURT)])
+def test_a_short_torture_with_two_applications_at_one_broker(
+    tmp_path: Path, transport: str, script: Sequence[str]
+) -> None:
     """Rows 37, 41: under one name, with clocks that are stepped and a snapshot that is held."""
+    if transport == "amqp10":
+        client_of_amqp10()
     with clustered() as cluster:
-        plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=BESIDE, transport=transport)
+        plan = TorturePlan(seconds=10, seed=7, counts=COUNTS, pace=4, script=script, transport=transport)
         verdict = asyncio.run(torture(plan, cluster, tmp_path))
     assert verdict.broken == []
-    assert [name for name in BESIDE if not verdict.faults.delivered[name]] == []
+    assert [name for name in script if not verdict.faults.delivered[name]] == []
     assert verdict.books.beside is not None
     assert verdict.books.beside.entries

@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from torture.faults.faults import Chaos, TortureFaults
 from torture.faults.narrow_login import BROKEN, OWN, Narrow, WireEventFields, narrow
-from torture.servers.broker import APPLICATION, NARROW, TorturedBroker
+from torture.servers.broker import TorturedBroker
 from torture.servers.cluster import SCHEMA, PostgresPair
+from torture.servers.logins import APPLICATION, NARROW
 
 STOLEN = "stolen"
 """What its replies say was done."""

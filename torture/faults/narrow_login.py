@@ -16,7 +16,8 @@ from aiormq.exceptions import AMQPError, ChannelInvalidStateError
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from torture.servers.broker import APPLICATION, NARROW, TorturedBroker
+from torture.servers.broker import TorturedBroker
+from torture.servers.logins import APPLICATION, NARROW
 
 ROOT = f"stepward.{APPLICATION}"
 STREAM = f"STEPWARD_{APPLICATION}"
@@ -117,6 +118,12 @@ class RabbitNarrow:
 async def narrow(broker: TorturedBroker) -> AsyncIterator[Narrow]:
     """A connection; what was taken over it goes back when it ends."""
     address = broker.address(NARROW)
+    if broker.kind == "amqp10":
+        from torture.faults.narrow_amqp10 import narrow_amqp10  # noqa: PLC0415  its client is an extra's
+
+        async with narrow_amqp10(address, forbids=broker.forbids_queues) as login:
+            yield login
+        return
     if broker.kind == "rabbitmq":
         connection = await aio_pika.connect(address)
         try:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import random
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
-from pathlib import Path
 from typing import Protocol
 
 import aio_pika
@@ -19,19 +14,37 @@ from nats.js.errors import NotFoundError
 
 from servers import nats, rabbitmq
 from stepward.transport.broker.queue_names import BrokerNames
+from torture.servers.connection_relay import ConnectionRelay
+from torture.servers.logins import (
+    ALL,
+    AMQP10_PAGE,
+    APPLICATION,
+    NARROW,
+    nats_users,
+    rabbitmq_definitions,
+    with_login,
+)
 
-KINDS = ("nats", "rabbitmq")
-PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
-APPLICATION, NARROW, ALL = "torture", "visits", "trusted"
-"""The application, the Agent whose login is narrow, and the login of all other processes, which has every right."""
-PASSWORDS = {NARROW: "SECRET-2", ALL: "SECRET-ALL"}
-SALT = b"salt"
+KINDS = ("nats", "rabbitmq", "amqp10")
+DRAWN = ("nats", "rabbitmq")
+"""Kinds of which a seed chooses one."""
+DEFINED = "load_definitions = {folder}/definitions.json\n"
 
 
 class TorturedBroker(Protocol):
     """A broker with two logins."""
 
     kind: str
+
+    @property
+    def hurt(self) -> HurtBroker | None:
+        """The same broker, if it is hurt itself."""
+        ...
+
+    @property
+    def forbids_queues(self) -> bool:
+        """Whether it has rights to write for each queue."""
+        ...
 
     def address(self, user: str = ALL, prefix: str = "") -> str:
         """What a client of that user connects to."""
@@ -42,14 +55,50 @@ class TorturedBroker(Protocol):
         ...
 
 
+class HurtServer(Protocol):
+    """The server of a broker that is hurt; its verbs block until they are done."""
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        ...
+
+    def start(self) -> None:
+        """Start it where it was, and wait until it takes connections."""
+        ...
+
+    def pause(self) -> None:
+        """Let it do nothing until ``resume``."""
+        ...
+
+    def resume(self) -> None:
+        """Let it go on."""
+        ...
+
+
+class HurtBroker(Protocol):
+    """A broker that is killed, stands still, and whose connections are cut."""
+
+    @property
+    def server(self) -> HurtServer:
+        """Its one server."""
+        ...
+
+    @property
+    def relay(self) -> ConnectionRelay:
+        """Passes the application's connections on; those of the narrow login and of the look at queues go past it."""
+        ...
+
+
 class TorturedNats:
     kind = "nats"
+    hurt: HurtBroker | None = None
+    forbids_queues = True
 
     def __init__(self, node: nats.NatsNode) -> None:
         self._node = node
 
     def address(self, user: str = ALL, prefix: str = "") -> str:
-        return _login(self._node.address, user, prefix)
+        return with_login(self._node.address, user, prefix)
 
     async def left(self, prefix: str = "") -> dict[str, int]:
         names = BrokerNames(APPLICATION, prefix)
@@ -72,16 +121,21 @@ class TorturedNats:
 
 class TorturedRabbit:
     kind = "rabbitmq"
+    hurt: HurtBroker | None = None
+    forbids_queues = True
 
     def __init__(self, server: rabbitmq.RabbitServer) -> None:
         self._server = server
 
     def address(self, user: str = ALL, prefix: str = "") -> str:
-        return _login(self._server.address.replace("guest:guest@", ""), user, prefix)
+        return self._by_amqp091(user, prefix)
+
+    def _by_amqp091(self, user: str, prefix: str = "") -> str:
+        return with_login(self._server.address.replace("guest:guest@", ""), user, prefix)
 
     async def left(self, prefix: str = "") -> dict[str, int]:
         root = BrokerNames(APPLICATION, prefix).root
-        connection = await aio_pika.connect(self.address(ALL))
+        connection = await aio_pika.connect(self._by_amqp091(ALL))
         found: dict[str, int] = {}
         try:
             for queue in ("agents.service", f"agents.{NARROW}", "submissions.orders"):
@@ -97,67 +151,40 @@ class TorturedRabbit:
         return found
 
 
+class TorturedAmqp10(TorturedRabbit):
+    """RabbitMQ by AMQP 1.0; queues are looked at by AMQP 0-9-1."""
+
+    kind = "amqp10"
+    forbids_queues = False
+
+    def __init__(self, server: rabbitmq.RabbitServer) -> None:
+        super().__init__(server)
+        self.server = server
+        self.relay = ConnectionRelay(server.port)
+        self.hurt = self
+
+    def address(self, user: str = ALL, prefix: str = "") -> str:
+        port = self.server.port if user == NARROW else self.relay.port
+        return with_login(f"amqp10://127.0.0.1:{port}/", user, prefix)
+
+
 def chosen(seed: int) -> str:
     """The kind of broker that a seed stands for."""
-    return random.Random(f"{seed}/transport").choice(KINDS)
+    return random.Random(f"{seed}/transport").choice(DRAWN)
 
 
 @contextmanager
 def brokering(kind: str) -> Iterator[TorturedBroker | None]:
     """A new broker of that kind, begun and gone with the block; for ``store`` none is needed."""
     if kind == "nats":
-        with nats.running(users=_users()) as node:
+        with nats.running(users=nats_users()) as node:
             yield TorturedNats(node)
     elif kind == "rabbitmq":
-        settings = "load_definitions = {folder}/definitions.json\n"
-        with rabbitmq.running(settings=settings, files={"definitions.json": _definitions()}) as server:
+        with rabbitmq.running(settings=DEFINED, files={"definitions.json": rabbitmq_definitions()}) as server:
             yield TorturedRabbit(server)
+    elif kind == "amqp10":
+        files = {"definitions.json": rabbitmq_definitions(AMQP10_PAGE)}
+        with rabbitmq.running(settings=DEFINED, files=files, plugins=(rabbitmq.AMQP10,)) as server:
+            yield TorturedAmqp10(server)
     else:
         yield None
-
-
-def _login(address: str, user: str, prefix: str) -> str:
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{user}:{PASSWORDS[user]}@{rest}" + (f"?prefix={prefix}" if prefix else "")
-
-
-def _users() -> str:
-    """The documented users of a NATS server, under our names, and the one who may do everything."""
-    found = re.search(r"```\n(authorization \{.*?\n\})\n```", PAGE.read_text(), re.DOTALL)
-    assert found is not None, "expected a block of authorization in the page"
-    free = f"users: [\n    {{ user: {ALL}, password: {PASSWORDS[ALL]} }}"
-    return _renamed(found[1]).replace("users: [", free, 1)
-
-
-def _definitions() -> str:
-    """The documented users of a RabbitMQ server, under our names, and the one who may do everything."""
-    rights = re.findall(
-        r"rabbitmqctl set_permissions (?:-p \w+ )?(\w+) '(.*?)' '(.*?)' '(.*?)'", _renamed(PAGE.read_text())
-    )
-    narrow = {user: tuple(rest) for user, *rest in rights if user == NARROW}
-    known: Mapping[str, tuple[str, ...]] = {ALL: (".*", ".*", ".*"), **narrow}
-    users = [{"name": user, "password_hash": _hash(PASSWORDS[user]), "tags": ""} for user in known]
-    permissions = [
-        {"user": user, "vhost": "/", "configure": configure, "write": write, "read": read}
-        for user, (configure, write, read) in known.items()
-    ]
-    topics = re.findall(
-        r"rabbitmqctl set_topic_permissions (?:-p \w+ )?(\w+) (\S+) '(.*?)' '(.*?)'", _renamed(PAGE.read_text())
-    )
-    narrowed = [
-        {"user": user, "vhost": "/", "exchange": exchange, "write": write, "read": read}
-        for user, exchange, write, read in topics
-        if user == NARROW
-    ]
-    known_to = {"vhosts": [{"name": "/"}], "permissions": permissions, "topic_permissions": narrowed}
-    return json.dumps({"users": users, **known_to})
-
-
-def _renamed(text: str) -> str:
-    for name, ours in (("shop", APPLICATION), ("payments", NARROW)):
-        text = re.sub(rf"(?<![A-Za-z]){name}(?![A-Za-z])", ours, text)
-    return text
-
-
-def _hash(password: str) -> str:
-    return base64.b64encode(SALT + sha256(SALT + password.encode()).digest()).decode()
