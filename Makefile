@@ -39,10 +39,10 @@ BENCH := $(or $(BENCH_ON:%=%/bin/python),$(RUN))
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq|amqp10)
+demo: .venv/ready.stamp $(if $(filter amqp10 activemq,$(TRANSPORT)),.venv/amqp10.stamp) ## run the order-processing example from end to end, and verify its books (STORE=sqlite|postgresql TRANSPORT=local|store|nats|rabbitmq|amqp10|activemq)
 	@$(RUN) -m showcase $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT))
 
-shop: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
+shop: .venv/ready.stamp $(if $(filter amqp10 activemq,$(TRANSPORT)),.venv/amqp10.stamp) ## keep that example running for a browser, until Ctrl-C (STORE=… TRANSPORT=… PORT_BASE=8000 FOLDER=build/shop)
 	@$(RUN) -m examples.shop $(call given,store,$(STORE)) $(call given,transport,$(TRANSPORT)) \
 		$(call given,port-base,$(PORT_BASE)) $(call given,folder,$(FOLDER))
 

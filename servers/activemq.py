@@ -30,7 +30,7 @@ SETTINGS = """\
     http://activemq.apache.org/schema/core http://activemq.apache.org/schema/core/activemq-core.xsd">
   <broker xmlns="http://activemq.apache.org/schema/core" brokerName="stepward" useJmx="false"
       dataDirectory="{folder}/data" schedulePeriodForDestinationPurge="3600000">
-    <destinationPolicy>
+    {watched}<destinationPolicy>
       <policyMap>
         <policyEntries>
           <policyEntry queue="&gt;" gcInactiveDestinations="true" inactiveTimeoutBeforeGC="604800000">
@@ -55,6 +55,7 @@ SETTINGS = """\
               <authorizationEntry topic="stepward.&gt;" read="stepward" write="stepward" admin="stepward"/>
               <authorizationEntry queue="*.stepward.&gt;" read="stepward" write="stepward" admin="stepward"/>
               <authorizationEntry topic="*.stepward.&gt;" read="stepward" write="stepward" admin="stepward"/>
+              <authorizationEntry queue="orders-demo-looks-on" read="stepward" write="stepward" admin="stepward"/>
               <authorizationEntry topic="ActiveMQ.Advisory.&gt;" read="stepward,none" write="stepward,none"
                 admin="stepward,none"/>
             </authorizationEntries>
@@ -78,6 +79,22 @@ SETTINGS = """\
 """As docs/amqp10.md has it: one login that may do everything at Stepward's names, and one that may do nothing."""
 
 
+WATCHED = "orders-demo-looks-on"
+"""The queue of copies of a server that lets others look on."""
+COPIED = f"""\
+<destinationInterceptors>
+      <virtualDestinationInterceptor>
+        <virtualDestinations>
+          <compositeQueue name="stepward.&gt;" forwardOnly="false">
+            <forwardTo><queue physicalName="{WATCHED}"/></forwardTo>
+          </compositeQueue>
+        </virtualDestinations>
+      </virtualDestinationInterceptor>
+    </destinationInterceptors>
+    """
+"""Puts a copy of each message for one of Stepward's queues into that queue, whether it is read or not."""
+
+
 def distribution() -> Path | None:
     """The folder that the environment names, if it has the module for AMQP."""
     named = os.environ.get(VARIABLE)
@@ -88,12 +105,13 @@ def distribution() -> Path | None:
 
 
 class ActiveMqServer:
-    """One broker; its verbs block until they are done."""
+    """One broker; its verbs block until they are done. One that `is_watched` lets others look on."""
 
     name = "ActiveMQ"
 
-    def __init__(self, programs: Path, folder: Path, port: int | None = None) -> None:
+    def __init__(self, programs: Path, folder: Path, port: int | None = None, *, is_watched: bool = False) -> None:
         self.port = port or free_port()
+        self._copied = COPIED if is_watched else ""
         self._programs = programs
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
@@ -112,7 +130,7 @@ class ActiveMqServer:
     def start(self) -> None:
         """Start it where it was, and wait until it takes connections."""
         settings = self._folder / "activemq.xml"
-        settings.write_text(SETTINGS.format(folder=self._folder, port=self.port))
+        settings.write_text(SETTINGS.format(folder=self._folder, port=self.port, watched=self._copied))
         self._process = subprocess.Popen(
             [
                 "java",

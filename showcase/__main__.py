@@ -17,6 +17,7 @@ from examples.shop.node import NodeMissing
 from examples.shop.processes.stage import stage_of
 from servers.keeper.process import ProcessDied
 from servers.keeper.programs import ProgramMissing, check_programs
+from servers.keeper.transports import TRANSPORTS
 from showcase.aftermath import keep, pages
 from showcase.front_door import FormRefused
 from showcase.plots import Plot, plot_of
@@ -36,7 +37,7 @@ def main() -> None:
     """Read the command line and run the demo; exit 0 only if every finding holds."""
     parser = argparse.ArgumentParser(prog="python -m showcase", description=__doc__)
     parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
-    parser.add_argument("--transport", default="", help="local, store, nats, rabbitmq or amqp10; store unless given")
+    parser.add_argument("--transport", default="", help=f"{TRANSPORTS}; store unless given")
     plot = _plot(parser.parse_args())
     try:
         sys.exit(asyncio.run(_demo(plot)))

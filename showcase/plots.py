@@ -18,6 +18,7 @@ SERVERS = {
     TransportKind.NATS: "Starting NATS: three servers, each of which keeps every message",
     TransportKind.RABBITMQ: "Starting RabbitMQ: one server, with quorum queues",
     TransportKind.AMQP10: "Starting RabbitMQ: one server, which speaks AMQP 1.0",
+    TransportKind.ACTIVEMQ: "Starting ActiveMQ: one server, which speaks AMQP 1.0",
 }
 
 Cast = Sequence[tuple[OrderRecord, DemoStory]]

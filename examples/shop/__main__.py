@@ -23,6 +23,7 @@ from servers.keeper.broker_state import BrokerStanding
 from servers.keeper.pair_state import Standing
 from servers.keeper.process import ProcessDied
 from servers.keeper.programs import ProgramMissing, check_programs
+from servers.keeper.transports import TRANSPORTS
 from servers.tether import listen, until
 
 # A visitor who kills a process wants to see it made good: within seconds.
@@ -71,7 +72,7 @@ def _asked() -> Asked:
         *["--port-base"], default="8000", metavar="PORT", help="the storefront's; the others follow a hundred above it"
     )
     parser.add_argument("--store", default="", help="sqlite or postgresql; what goes with the transport unless given")
-    parser.add_argument("--transport", default="", help="local, store, nats, rabbitmq or amqp10; store unless given")
+    parser.add_argument("--transport", default="", help=f"{TRANSPORTS}; store unless given")
     given = parser.parse_args()
     return Asked(stage_of(given.store, given.transport), ports_of(given.port_base), given.folder)
 

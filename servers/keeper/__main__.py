@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
-from servers import nats, rabbitmq
+from servers import activemq, nats, rabbitmq
 from servers.keeper import pair
 from servers.keeper.nodes import Keeper
 from servers.keeper.transports import TransportKind
@@ -92,11 +92,26 @@ def _rabbitmq(kind: TransportKind, ports: Sequence[int], away: float) -> Iterato
             server.stop()
 
 
+@contextmanager
+def _activemq(ports: Sequence[int], away: float) -> Iterator[Keep]:
+    programs = activemq.distribution()
+    if programs is None:
+        sys.exit(f"{TransportKind.ACTIVEMQ}: expected a distribution with AMQP in {activemq.VARIABLE}, found none")
+    with activemq.home() as folder:
+        [port] = ports
+        server = activemq.ActiveMqServer(programs, folder, port, is_watched=True)
+        try:
+            yield Keeper(TransportKind.ACTIVEMQ.brand, [server], server.start, away=away).keep
+        finally:
+            server.kill()
+
+
 KEEPERS: dict[str, Callable[[Sequence[int], float], AbstractContextManager[Keep]]] = {
     POSTGRES: _postgres,
     TransportKind.NATS: _nats,
     TransportKind.RABBITMQ: partial(_rabbitmq, TransportKind.RABBITMQ),
     TransportKind.AMQP10: partial(_rabbitmq, TransportKind.AMQP10),
+    TransportKind.ACTIVEMQ: _activemq,
 }
 
 

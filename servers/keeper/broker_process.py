@@ -15,13 +15,20 @@ AWAY_SECONDS = {
     TransportKind.NATS: 8.0,
     TransportKind.RABBITMQ: 0.0,
     TransportKind.AMQP10: 0.0,
+    TransportKind.ACTIVEMQ: 0.0,
 }
-SIZES = {TransportKind.NATS: 3, TransportKind.RABBITMQ: 1, TransportKind.AMQP10: 1}
-SCHEMES = {TransportKind.RABBITMQ: "amqp", TransportKind.AMQP10: "amqp10"}
+SIZES = {TransportKind.NATS: 3, TransportKind.RABBITMQ: 1, TransportKind.AMQP10: 1, TransportKind.ACTIVEMQ: 1}
+ADDRESSES = {
+    TransportKind.RABBITMQ: "amqp://guest:guest@127.0.0.1:{port}/",
+    TransportKind.AMQP10: "amqp10://guest:guest@127.0.0.1:{port}/",
+    TransportKind.ACTIVEMQ: "amqp10://guest:guest@127.0.0.1:{port}",
+}
+WATCHED_AT = {**ADDRESSES, TransportKind.AMQP10: ADDRESSES[TransportKind.RABBITMQ]}
+"""What an observer connects to: RabbitMQ copies messages to a queue of AMQP 0-9-1."""
 
 
 class BrokerProcess(TellingProcess[BrokerStanding]):
-    """Three NATS servers or one of RabbitMQ, on free ports; `on_change` is called with their state at every change.
+    """Three NATS servers or one of another broker, on free ports; `on_change` is called with their state as it changes.
 
     A server that ends is started again after `away` seconds. Its process is not: another would begin with empty queues.
     """
@@ -47,15 +54,15 @@ class BrokerProcess(TellingProcess[BrokerStanding]):
     @property
     def address(self) -> str:
         """What the shop's processes connect to; NATS keeps each message on every server."""
-        if self.transport in SCHEMES:
-            return f"{SCHEMES[self.transport]}://guest:guest@127.0.0.1:{self.ports[0]}/"
+        if self.transport in ADDRESSES:
+            return ADDRESSES[self.transport].format(port=self.ports[0])
         hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         return f"nats://{hosts}?replicas={len(self.ports)}"
 
     @property
     def watched_at(self) -> str:
-        """What an observer of RabbitMQ connects to, by AMQP 0-9-1."""
-        return f"amqp://guest:guest@127.0.0.1:{self.ports[0]}/"
+        """What an observer of a single server connects to."""
+        return WATCHED_AT[self.transport].format(port=self.ports[0])
 
     def is_whole(self, standing: BrokerStanding) -> bool:
         """Whether every server runs."""

@@ -13,6 +13,7 @@ class TransportKind(StrEnum):
     NATS = "nats"  # three servers
     RABBITMQ = "rabbitmq"  # one server
     AMQP10 = "amqp10"  # one server of RabbitMQ, which its plugin lets speak AMQP 1.0
+    ACTIVEMQ = "activemq"  # one server of Apache ActiveMQ, by AMQP 1.0
 
     @property
     def is_broker(self) -> bool:
@@ -25,7 +26,13 @@ class TransportKind(StrEnum):
         return BRANDS.get(self, self.value)
 
 
-BRANDS = {TransportKind.NATS: "NATS", TransportKind.RABBITMQ: "RabbitMQ", TransportKind.AMQP10: "AMQP 1.0"}
+TRANSPORTS = "local, store, nats, rabbitmq, amqp10 or activemq"
+BRANDS = {
+    TransportKind.NATS: "NATS",
+    TransportKind.RABBITMQ: "RabbitMQ",
+    TransportKind.AMQP10: "AMQP 1.0",
+    TransportKind.ACTIVEMQ: "ActiveMQ",
+}
 BROKERS = frozenset(BRANDS)
 
 
@@ -35,6 +42,5 @@ def transport_kind(text: str) -> TransportKind:
         return TransportKind(text)
     except ValueError:
         raise ValueError(
-            f"transport: expected local, store, nats, rabbitmq or amqp10, found {text[:40]!r}; "
-            "say TRANSPORT=nats, or nothing"
+            f"transport: expected {TRANSPORTS}, found {text[:40]!r}; say TRANSPORT=nats, or nothing"
         ) from None

@@ -1,4 +1,4 @@
-"""The broker is hurt while orders are running: a NATS server dies, or RabbitMQ is restarted.
+"""The broker is hurt while orders are running: a NATS server dies, or another broker is restarted.
 
 An observer at the broker counts its messages: that the play's messages go over it is part of the proof.
 """
@@ -16,7 +16,7 @@ from nats.aio.client import Client as NatsClient
 from servers.keeper.broker_process import BrokerProcess
 from servers.keeper.broker_state import BrokerServer
 from servers.keeper.transports import TransportKind
-from showcase.faults import nats, rabbitmq
+from showcase.faults import activemq, nats, rabbitmq
 from showcase.faults.flight import in_flight
 from showcase.faults.traffic import Kind, Traffic
 from showcase.proof import Outage, Transit
@@ -91,9 +91,10 @@ async def watched(broker: BrokerProcess) -> AsyncIterator[BrokerOutage]:
     if broker.transport is TransportKind.NATS:
         async with nats.looking(broker.ports, traffic) as client:
             yield BrokerOutage(broker, NodeDies(broker, client), traffic)
-    else:
-        async with rabbitmq.looking(broker.watched_at, traffic):
-            yield BrokerOutage(broker, Restart(broker), traffic)
+        return
+    looking = activemq.looking if broker.transport is TransportKind.ACTIVEMQ else rabbitmq.looking
+    async with looking(broker.watched_at, traffic):
+        yield BrokerOutage(broker, Restart(broker), traffic)
 
 
 class NodeDies:
@@ -125,7 +126,7 @@ class NodeDies:
 
 
 class Restart:
-    """The one RabbitMQ server is stopped in good order, and started again where it was."""
+    """The one server is stopped in good order, and started again where it was."""
 
     def __init__(self, broker: BrokerProcess) -> None:
         self.lost = broker.transport.brand

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
         ),
         (
             "demo TRANSPORT=it's",
-            "demo: transport: expected local, store, nats, rabbitmq or amqp10, "
+            "demo: transport: expected local, store, nats, rabbitmq, amqp10 or activemq, "
             """found "it's"; say TRANSPORT=nats, or nothing""",
         ),
         ("shop PORT_BASE=abc", "shop: port base: expected 1 to 65429, found 'abc'; say PORT_BASE=9000, or nothing"),

@@ -284,7 +284,7 @@ async def test_a_store_that_is_none_is_refused_in_one_line(tmp_path: Path, port:
 async def test_a_transport_that_is_none_is_refused_in_one_line(tmp_path: Path, port: int) -> None:
     async with open_shop(tmp_path, port, "--transport", "kafka") as shop:
         assert await shop.ends() == 2
-    expected = "local, store, nats, rabbitmq or amqp10, found 'kafka'; say TRANSPORT=nats, or nothing"
+    expected = "local, store, nats, rabbitmq, amqp10 or activemq, found 'kafka'; say TRANSPORT=nats, or nothing"
     assert shop.said == f"shop: transport: expected {expected}\n"
 
 

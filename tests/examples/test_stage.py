@@ -18,7 +18,7 @@ from servers.keeper.transports import TransportKind
 from showcase.plots import plot_of
 
 SQLITE, POSTGRESQL = StoreKind.SQLITE, StoreKind.POSTGRESQL
-LOCAL, STORE, NATS, RABBITMQ, AMQP10 = TransportKind
+LOCAL, STORE, NATS, RABBITMQ, AMQP10, ACTIVEMQ = TransportKind
 STAGES = [DemoStage(store, transport) for store in StoreKind for transport in TransportKind]
 AGENTS = {"stock", "payment", "parcel", "mail"}
 
@@ -32,6 +32,7 @@ AGENTS = {"stock", "payment", "parcel", "mail"}
         ("", "nats", DemoStage(POSTGRESQL, NATS)),
         ("", "rabbitmq", DemoStage(POSTGRESQL, RABBITMQ)),
         ("", "amqp10", DemoStage(POSTGRESQL, AMQP10)),
+        ("", "activemq", DemoStage(POSTGRESQL, ACTIVEMQ)),
         ("sqlite", "nats", DemoStage(SQLITE, NATS)),
     ],
 )

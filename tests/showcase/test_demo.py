@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from servers.postgres.server import home
-from tests.programs import client_of_amqp10, program
+from tests.programs import activemq, client_of_amqp10, program
 
 pytestmark = pytest.mark.servers
 
@@ -73,12 +73,19 @@ def test_the_demo_proves_itself(tmp_path: Path) -> None:
 @pytest.mark.timeout(LONGEST_SECONDS + 10)
 @pytest.mark.parametrize(
     ("transport", "brand", "lost"),
-    [("nats", "NATS", "NATS’s node"), ("rabbitmq", *["RabbitMQ"] * 2), ("amqp10", *["AMQP 1.0"] * 2)],
+    [
+        ("nats", "NATS", "NATS’s node"),
+        ("rabbitmq", *["RabbitMQ"] * 2),
+        ("amqp10", *["AMQP 1.0"] * 2),
+        ("activemq", *["ActiveMQ"] * 2),
+    ],
 )
 def test_the_demo_proves_itself_on_postgresql_and_a_broker(folder: Path, transport: str, brand: str, lost: str) -> None:
-    if transport == "amqp10":
+    if transport in ("amqp10", "activemq"):
         client_of_amqp10()
-    if transport != "nats":
+    if transport == "activemq":
+        activemq()
+    elif transport != "nats":
         program("rabbitmq-server", "rabbitmq-server")
     said = _play(folder, "--transport", transport)
     assert [said.count(f"kill -9 {name}-") for name in KILLED] == [1, 1, 2, 1]
