@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.failures import FailureConverter
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
-from stepward.scheduler.agent_replies.replies import TAKE, Replies, ReplyReceiver, WaitingReply
-from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
+from stepward.scheduler.agent_replies.replies import TAKE, TAKEN_BYTES, Replies, ReplyReceiver, WaitingReply
+from stepward.scheduler.agent_replies.reply_settlement import (
+    MOST_UNSETTLED,
+    MOST_UNSETTLED_BYTES,
+    ReplySettlement,
+    attempt_of,
+)
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.turn import Wakeup
 from stepward.scheduler.turn_budget import MOST, TurnBudget
@@ -28,6 +34,7 @@ from tests.scheduler.world import VirtualClock
 INSTANCE = "scheduler-1"
 QUEUE = reply_queue(INSTANCE)
 LEASE = 10.0
+LARGE = 512 * 1024
 
 
 def replied(number: int) -> Reply:
@@ -97,6 +104,23 @@ async def test_no_more_replies_are_taken_than_there_is_room_for_until_a_turn(tmp
         received = desk.settlement.received()
         await asyncio.sleep(1)
         assert len(desk.replies.waiting) == MOST_UNSETTLED + TAKE
+        await desk.settlement.settle(received)
+
+
+async def test_no_more_bytes_of_replies_are_taken_than_there_is_room_for_until_a_turn(tmp_path: Path) -> None:
+    def held() -> int:
+        return sum(len(waiting.reply.output or b"") for waiting in desk.replies.waiting)
+
+    large = b'"%s"' % (b"x" * (LARGE - 2))
+    async with Desk(tmp_path) as desk:
+        sent = [replace(replied(number), output=large) for number in range(2 * MOST_UNSETTLED_BYTES // LARGE)]
+        for part in (sent[:1], sent[1:]):
+            await desk.transport.publish(QUEUE, part)
+            await asyncio.sleep(1)
+        assert MOST_UNSETTLED_BYTES <= held() <= MOST_UNSETTLED_BYTES + TAKEN_BYTES
+        received = desk.settlement.received()
+        await asyncio.sleep(1)
+        assert len(desk.replies.waiting) == len(sent)
         await desk.settlement.settle(received)
 
 

@@ -19,12 +19,19 @@ from stepward.model.failures import LONGEST_MESSAGE, UNREADABLE
 from stepward.model.live_values import read_written
 from stepward.model.messages.requests import NEGATIVE, CheckedReply, Outcome, Progress, Reply
 from stepward.payload import NULL, check_size, decode, encode
-from stepward.scheduler.agent_replies.reply_settlement import MOST_UNSETTLED, ReplySettlement, attempt_of
+from stepward.scheduler.agent_replies.reply_settlement import (
+    MOST_UNSETTLED,
+    MOST_UNSETTLED_BYTES,
+    ReplySettlement,
+    attempt_of,
+)
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.turn_budget import LARGE_BYTES, PIECE, TURN_BYTES, TurnBudget
 
 TAKE = 1000
 """Replies taken from the queue at once."""
+TAKEN_BYTES = 16 * 1024 * 1024
+"""Fewer where the last ones were so large that as many would have more bytes than these."""
 
 Operations = Mapping[str, Action[Any, Any]]
 """What this program knows of operations, by name; of others only that their results are JSON."""
@@ -137,18 +144,21 @@ class ReplyReceiver:
 
     async def pump(self) -> None:
         """Bring replies from the queue until cancelled; the turn drains them."""
-        settlement = self._settlement
+        settlement, most = self._settlement, TAKE
         while True:
             await settlement.has_room.wait()
             try:
-                deliveries = await self._transport.take(self._queue, TAKE, self._settings.lease)
+                deliveries = await self._transport.take(self._queue, most, self._settings.lease)
             except TransportError as error:
                 self._observers.emit("scheduler.take_failed", error=str(error))
                 await asyncio.sleep(self._settings.poll)
                 continue
-            handed = 0
+            handed = taken = 0
             for place, delivery in enumerate(deliveries, 1):
                 if isinstance(delivery.message, Reply):
+                    size = len(delivery.message.output or b"") + len(delivery.message.error or b"")
+                    settlement.size += size
+                    taken += size
                     if self._accept(delivery.message):
                         settlement.deliveries += deliveries[handed:place]
                         handed = place
@@ -157,8 +167,9 @@ class ReplyReceiver:
                 elif isinstance(delivery.message, Progress):
                     self._progress(delivery.message)
             settlement.deliveries += deliveries[handed:]
-            if len(settlement.deliveries) >= MOST_UNSETTLED:
+            if len(settlement.deliveries) >= MOST_UNSETTLED or settlement.size >= MOST_UNSETTLED_BYTES:
                 settlement.has_room.clear()
+            most = max(1, min(TAKE, TAKEN_BYTES * len(deliveries) // max(1, taken)))
             self._ahead()
             self._stir()
 

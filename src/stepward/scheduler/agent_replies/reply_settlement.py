@@ -12,6 +12,8 @@ from stepward.transport.contract import Delivery
 
 MOST_UNSETTLED = 10_000
 """While turns do not keep up, or no commit comes through, as the store is away, the rest waits in the queue."""
+MOST_UNSETTLED_BYTES = 64 * 1024 * 1024
+"""So does what is beyond so many bytes of results and errors."""
 
 ReplyId = tuple[str, int, str, int, str]
 
@@ -36,6 +38,8 @@ class ReplySettlement:
         """The deliveries taken since the last turn."""
         self.awaited: list[ReplyId] = []
         """The replies in them."""
+        self.size = 0
+        """The bytes of their results and errors."""
         self.unsettled: set[ReplyId] = set()
         """The replies whose deliveries are not settled yet."""
         self.has_room = asyncio.Event()
@@ -45,6 +49,7 @@ class ReplySettlement:
     def received(self) -> ReceivedReplies:
         """The deliveries that were taken, to be settled after the commit of all their replies."""
         received, self.deliveries, self.awaited = ReceivedReplies(self.deliveries, self.awaited), [], []
+        self.size = 0
         self.has_room.set()
         return received
 
