@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from stepward.events import Hints
 from stepward.store.contract import HostStore
 
+LOG = logging.getLogger("stepward.store")
+
 EVERY = 0.01
 """Seconds between looks at a store that sends no notifications; a look reads one counter and is no statement."""
+
+AGAIN = 5.0
+"""Seconds until the next look after one that failed; meanwhile actors find changes by their own polls."""
 
 
 class ChangeWatcher:
@@ -31,6 +37,15 @@ class ChangeWatcher:
 
     async def _watch(self) -> None:
         while True:
-            if self._store.changed():
-                self._hints.hint()
-            await self._store.stirred(EVERY)
+            try:
+                if self._store.changed():
+                    self._hints.hint()
+                await self._store.stirred(EVERY)
+            except OSError as error:
+                LOG.warning(
+                    "expected notifications of changes in the store, found %s; actors poll, and %g seconds from now it "
+                    "is tried again",
+                    error,
+                    AGAIN,
+                )
+                await asyncio.sleep(AGAIN)

@@ -194,7 +194,9 @@ class _PartitionedHost:
             return
         waits = [asyncio.ensure_future(store.host.stirred(every)) for store in stores]
         try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in done:
+                wait.result()
         finally:
             for wait in waits:
                 wait.cancel()

@@ -124,12 +124,13 @@ class Notifier:
             return False
         try:
             self._name, *pipe = self._folder.make_pipe()
+            self._pipe = (pipe[0], pipe[1])
+            self._loop.add_reader(self._pipe[0], self._receive, self._pipe[0])
         except OSError as error:
             self._retry_at = self._loop.time() + RETRY_SECONDS
+            self._stop_listening()
             self._complain(error)
             return False
-        self._pipe = (pipe[0], pipe[1])
-        self._loop.add_reader(self._pipe[0], self._receive, self._pipe[0])
         return True
 
     def _complain(self, error: OSError) -> None:
