@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from stepward.clock import Clock
 from stepward.errors import TransportError
@@ -17,6 +16,8 @@ LEFT_SECONDS = 60.0
 """A token with less left is put again first."""
 RENEWED_SHARE = 2 / 3
 SHORTEST_SECONDS = 5.0
+FIRST_RETRY, LONGEST_RETRY = 1.0, 30.0
+"""Seconds until a token that could not be put is put again: twice as long each time."""
 
 
 class Authorization:
@@ -52,13 +53,24 @@ class Authorization:
         await self._node.call("put-token", token.text, {"type": token.kind, "name": audience})
         self._expires_at[entity] = token.expires_at
         seconds = max(SHORTEST_SECONDS, (token.expires_at - self._clock.wall()) * RENEWED_SHARE)
+        renewal = self._renewals.get(entity)
+        if renewal is not None and renewal is not asyncio.current_task():
+            renewal.cancel()
         self._renewals[entity] = asyncio.get_running_loop().create_task(self._renew(entity, seconds))
 
     async def _renew(self, entity: str, seconds: float) -> None:
+        """Put the token again, and try until it has expired: then the broker ends the links of the entity, and opening
+        them puts one again."""
         await asyncio.sleep(seconds)
-        if self._line.why is not None:
-            return
-        # If it fails, the broker ends the links of the entity, and opening them puts a token again.
-        with contextlib.suppress(AmqpFault, TransportError, TimeoutError):
-            async with self._putting:
-                await self._put(entity)
+        pause = FIRST_RETRY
+        while self._line.why is None:
+            try:
+                async with self._putting:
+                    await self._put(entity)
+            except (AmqpFault, TransportError, TimeoutError):
+                if self._clock.wall() >= self._expires_at[entity]:
+                    return
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_RETRY)
+            else:
+                return
