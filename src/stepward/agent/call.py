@@ -8,7 +8,7 @@ from typing import Any
 
 from stepward.model.failures import FailureConverter
 from stepward.model.live_values import WriteBuffer
-from stepward.model.messages.requests import CheckedReply, Outcome, Progress, Reply, Request
+from stepward.model.messages.requests import OUTCOME_COMPLETED, CheckedReply, Progress, Reply, Request
 from stepward.transport.contract import Delivery
 
 CallKey = tuple[str, int, str, bool]
@@ -74,7 +74,7 @@ class Call:
             run=request.run,
             key=request.key,
             attempt=request.attempt,
-            outcome=Outcome.COMPLETED,
+            outcome=OUTCOME_COMPLETED,
             output=output,
             written=self.written[0].encoded() if self.written else None,
             calls=self.calls,

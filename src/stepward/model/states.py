@@ -49,6 +49,12 @@ class StepKind(StrEnum):
     VALUE = "value"
 
 
+# What the way of every step asks for has names: on Python 3.11 an attribute of an enum takes 100 ns, as its metaclass
+# looks for it in Python's slots; a step asks for some twenty.
+WAITING = TaskState.WAITING
+NOT_STARTED, RUNNING, COMPLETED = StepState.NOT_STARTED, StepState.RUNNING, StepState.COMPLETED
+UNDO, CHILD = StepKind.UNDO, StepKind.CHILD
+
 T = TaskState
 TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {
     T.PENDING: frozenset({T.PROCESSING, T.SUSPENDED, T.UNDOING, T.CANCELLED, T.ERROR}),

@@ -23,6 +23,10 @@ class BreakerState(StrEnum):
     HALF_OPEN = "half_open"
 
 
+# Names for what every call is compared with, as in model/states.py.
+CLOSED, OPEN, HALF_OPEN = BreakerState.CLOSED, BreakerState.OPEN, BreakerState.HALF_OPEN
+
+
 class Breaker:
     """Opens after so many failed calls in a row; later lets one call find out whether the service is back.
 
@@ -34,22 +38,22 @@ class Breaker:
         self._policy = policy
         self._failures = 0
         self._asks_at = 0.0
-        self.state = BreakerState.CLOSED
+        self.state = CLOSED
 
     def wait(self, now: float) -> float:
         """Seconds until a call may find out; 0.0 if one may now, or if all may pass."""
-        return 0.0 if self.state is BreakerState.CLOSED else max(0.0, self._asks_at - now)
+        return 0.0 if self.state is CLOSED else max(0.0, self._asks_at - now)
 
     def ask(self, now: float) -> float:
         """0.0 if the caller may call now; else the seconds after which to ask again."""
         wait = self.wait(now)
-        if not wait and self.state is not BreakerState.CLOSED:
+        if not wait and self.state is not CLOSED:
             self.probe(now)
         return wait
 
     def probe(self, now: float) -> None:
         """The caller probes the service; no other call does for ``reset_after``."""
-        self.state = BreakerState.HALF_OPEN
+        self.state = HALF_OPEN
         self._asks_at = now + self._policy.reset_seconds
 
     def succeeded(self) -> bool:
@@ -57,32 +61,32 @@ class Breaker:
 
         While it is open, only calls from before can end, and they prove nothing.
         """
-        if self.state is BreakerState.OPEN:
+        if self.state is OPEN:
             return False
         self._failures = 0
-        if self.state is BreakerState.CLOSED:
+        if self.state is CLOSED:
             return False
         self.close()
         return True
 
     def failed(self, now: float) -> bool:
         """A call failed; True if that opened the breaker."""
-        if self.state is BreakerState.OPEN:
+        if self.state is OPEN:
             return False
         self._failures += 1
-        if self.state is BreakerState.CLOSED and self._failures < self._policy.failures:
+        if self.state is CLOSED and self._failures < self._policy.failures:
             return False
         self.open(now + self._policy.reset_seconds)
         return True
 
     def open(self, asks_at: float) -> None:
         """Lets no call pass until the instant ``asks_at``."""
-        self.state = BreakerState.OPEN
+        self.state = OPEN
         self._asks_at = asks_at
 
     def close(self) -> None:
         """Everything passes."""
-        self.state = BreakerState.CLOSED
+        self.state = CLOSED
         self._failures = 0
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind
+from stepward.model.states import UNDO
 from stepward.model.tracing.span_ids import attempt_span_id, trace_id
 
 WITHDRAWN = b'{"message":"withdrawn before it began: the step is no longer waited for","type":"Withdrawn","data":{}}'
@@ -48,7 +48,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
             run=self.run,
             key=self.key,
             attempt=self.attempt,
-            outcome=Outcome.COMPLETED,
+            outcome=OUTCOME_COMPLETED,
             output=output,
             written=written,
             calls=calls,
@@ -62,7 +62,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
 
     def gave_up(self, error: bytes, *, maybe_done: bool, calls: int = 1) -> Reply:
         """The reply that the attempt failed, and that another one may succeed."""
-        return self._without_output(Outcome.GAVE_UP, error, maybe_done=maybe_done, calls=calls)
+        return self._without_output(GAVE_UP, error, maybe_done=maybe_done, calls=calls)
 
     def never_began(self) -> Reply:
         """The reply that the request was withdrawn before an Agent took it."""
@@ -70,7 +70,7 @@ class Request(Struct, frozen=True, kw_only=True, gc=False, tag="request"):
 
     def deferred(self, *, calls: int = 1) -> Reply:
         """The reply that the function has done its part, and that the step is finished from outside."""
-        return self._without_output(Outcome.DEFERRED, calls=calls)
+        return self._without_output(DEFERRED, calls=calls)
 
     def progressed(self, value: bytes, at: float) -> Progress:
         """How far the function was at ``at``, by the store's clock."""
@@ -117,7 +117,9 @@ class Outcome(StrEnum):
     """The Agent has done its part: the step runs until it is finished from outside, or to its complete-by."""
 
 
-NEGATIVE = frozenset({Outcome.FAILED, Outcome.GAVE_UP})
+# Names for what every reply is compared with, as in model/states.py.
+OUTCOME_COMPLETED, GAVE_UP, DEFERRED = Outcome.COMPLETED, Outcome.GAVE_UP, Outcome.DEFERRED
+NEGATIVE = frozenset({Outcome.FAILED, GAVE_UP})
 """The outcomes of failed attempts: their replies carry an error."""
 
 
@@ -181,7 +183,7 @@ def request_for(task: Task, step: Step, reply_to: str) -> Request:
         attempt=step.attempt,
         agent=step.agent or "",
         operation=step.name,
-        undo=step.kind is StepKind.UNDO,
+        undo=step.kind is UNDO,
         input=step.input,
         complete_by=step.complete_by or 0.0,
         idempotency_key=idempotency_key(step.task, step.run, step.key, step.generation),

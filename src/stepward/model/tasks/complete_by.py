@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import RUNNING, UNDO, StepState
 
 CLAIM_SECONDS = 30.0
 """The complete-by of a claim, in seconds from then; the first commit after it knows the steps."""
@@ -28,7 +28,7 @@ def of_attempt(step: Step, task: Task, now: float) -> float | None:
     if step.complete_seconds is None:
         return None
     own = now + step.complete_seconds
-    if task.deadline is None or step.kind is StepKind.UNDO:
+    if task.deadline is None or step.kind is UNDO:
         return own
     return min(own, task.deadline)
 
@@ -43,7 +43,7 @@ def latest_end(steps: Iterable[Step]) -> float | None:
     """The same with fractions of a second."""
     latest: float | None = None
     for step in steps:
-        end = step.complete_by if step.state is StepState.RUNNING else _end(step)
+        end = step.complete_by if step.state is RUNNING else _end(step)
         if end is not None and (latest is None or end > latest):
             latest = end
     return latest
@@ -68,7 +68,7 @@ def is_too_far(written: float, steps: Iterable[Step], now: float) -> bool:
 
 
 def _end(step: Step) -> float | None:
-    if step.state is StepState.RUNNING:
+    if step.state is RUNNING:
         return step.complete_by
     if step.state is StepState.TO_REPEAT and step.repeat_at is not None and step.complete_seconds is not None:
         return step.repeat_at + step.complete_seconds

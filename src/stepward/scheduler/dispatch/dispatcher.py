@@ -9,7 +9,7 @@ from types import MappingProxyType
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Request, request_for, request_queue
 from stepward.model.records import Step
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import RUNNING, UNDO
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
@@ -90,7 +90,7 @@ class RequestFates:
         if step is None or is_deferred(step):
             # It did arrive, and its Agent has done its part.
             return Fate.LAPSE
-        is_wanted = step.state is StepState.RUNNING and step.attempt == request.attempt
+        is_wanted = step.state is RUNNING and step.attempt == request.attempt
         return Fate.LEAVE if is_wanted else Fate.LAPSE
 
 
@@ -129,7 +129,7 @@ class Dispatcher:
         enclosed: dict[int, Request] = {}
         tasks = self._active_tasks.tasks
         for active, step in started:
-            is_to_leave = step.state is StepState.RUNNING and step.deferred_at is None and step.kind not in BESIDE
+            is_to_leave = step.state is RUNNING and step.deferred_at is None and step.kind not in BESIDE
             if active.change is None or active.leaving or not is_to_leave or tasks.get(step.task) is not active:
                 continue
             with contextlib.suppress(LookupError):
@@ -151,7 +151,7 @@ class Dispatcher:
         for active, step in started:
             is_held = tasks.get(step.task) is active and not active.leaving
             # After a takeover the Agent's reply may come before the request was sent again.
-            if step.state is not StepState.RUNNING or step.deferred_at is not None or not is_held:
+            if step.state is not RUNNING or step.deferred_at is not None or not is_held:
                 continue
             if (written := enclosed.get(id(step))) is not None:
                 active.sent = active.sent or {}
@@ -194,4 +194,4 @@ class Dispatcher:
 def request_of(active: ActiveTask, step: Step, reply_to: str) -> Request:
     """What an Agent is asked for the step; raises LookupError for an undo whose step is not in the record."""
     request = request_for(active.task, step, reply_to)
-    return rows.undo_request(request, active.ordered().undone_by(step)) if step.kind is StepKind.UNDO else request
+    return rows.undo_request(request, active.ordered().undone_by(step)) if step.kind is UNDO else request

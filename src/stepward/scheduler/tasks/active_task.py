@@ -11,7 +11,7 @@ from stepward.model.messages.event_queues import queues_for
 from stepward.model.messages.requests import Reply
 from stepward.model.messages.status_events import StatusEventType, status_event
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.states import CHILD, NOT_STARTED, RUNNING, UNDO, WAITING, StepState, TaskState
 from stepward.model.tasks.complete_by import of_attempt, of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
@@ -158,7 +158,7 @@ class ActiveTask:
             number=call.number,
             name=action.name,
             kind=action.kind,
-            state=StepState.NOT_STARTED,
+            state=NOT_STARTED,
             agent=action.agent,
             complete_seconds=action.complete_seconds,
             input=call.input,
@@ -182,7 +182,7 @@ class ActiveTask:
 
     def start(self, step: Step, now: float) -> None:
         """Begin the next attempt of a step: its complete-by counts from now."""
-        step.state = StepState.RUNNING
+        step.state = RUNNING
         step.attempt += 1
         step.started_at = now
         step.watched = False
@@ -197,12 +197,12 @@ class ActiveTask:
             return
         if change.withdraw((step.run, step.key)):
             step.attempt -= 1
-            step.state = StepState.TO_REPEAT if step.attempt else StepState.NOT_STARTED
+            step.state = StepState.TO_REPEAT if step.attempt else NOT_STARTED
 
     def watch(self, step_id: StepId, attempt: int) -> bool:
         """Show an attempt that is still unanswered to the Supervisor; False if it was answered, or is shown already."""
         step = self.open.get(step_id)
-        if step is None or step.state is not StepState.RUNNING or step.attempt != attempt or step.watched:
+        if step is None or step.state is not RUNNING or step.attempt != attempt or step.watched:
             return False
         step.watched = True
         self.changed().watch(rows.watch(step, step.complete_by or 0.0))
@@ -210,7 +210,7 @@ class ActiveTask:
 
     def may_start(self, step: Step) -> bool:
         """Whether the step may begin an attempt: once undo began, nothing goes forward any more."""
-        return self.execution is not None or step.kind is StepKind.UNDO
+        return self.execution is not None or step.kind is UNDO
 
     def ordered(self) -> UndoOrder:
         """The planner for the steps of a task that is undoing or cleaning up."""
@@ -256,7 +256,7 @@ class ActiveTask:
             or self.replies
             or self.held_back
         )
-        running = (s for s in self.open.values() if s.state is StepState.RUNNING and s.kind is not StepKind.CHILD)
+        running = (s for s in self.open.values() if s.state is RUNNING and s.kind is not CHILD)
         return not busy and bool(self.open) and next(running, None) is None
 
     @property
@@ -277,18 +277,18 @@ class ActiveTask:
     def begins_wait(self, waits_for: str | None, until: float | None) -> bool:
         """Whether a wait begins; one that was let go, or taken over, goes on as it was."""
         task = self.task
-        is_another = task.waits_for != waits_for or (task.state is TaskState.WAITING and task.wake_at != until)
+        is_another = task.waits_for != waits_for or (task.state is WAITING and task.wake_at != until)
         return is_another or self.went_on
 
     @property
     def only_children_left(self) -> bool:
         """Whether an undoing task waits for a child to be undone: nothing is under way beside an undo."""
-        return any(step.kind is StepKind.UNDO and step.agent is None for step in self.open.values())
+        return any(step.kind is UNDO and step.agent is None for step in self.open.values())
 
     @property
     def only_others_left(self) -> bool:
         """Whether an undoing task waits for a finish from outside: nothing is under way beside an undo."""
-        return any(step.kind is StepKind.UNDO and is_deferred(step) for step in self.open.values())
+        return any(step.kind is UNDO and is_deferred(step) for step in self.open.values())
 
     @property
     def is_undoing(self) -> bool:

@@ -9,10 +9,10 @@ from msgspec.structs import astuple
 
 from stepward.model.effects import former_generations, key_of, needs_undo
 from stepward.model.failures import FailureConverter
-from stepward.model.messages.requests import Outcome, Reply
+from stepward.model.messages.requests import OUTCOME_COMPLETED, Reply
 from stepward.model.messages.status_events import StatusEventType, ended_with
 from stepward.model.records import History, InboxKind, Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import CHILD, NOT_STARTED, StepState
 from stepward.model.tasks.attributes import SET_ATTRIBUTES
 from stepward.model.tasks.stopped_tasks import is_stopped, place_of
 from stepward.scheduler.admission.windows import Windows
@@ -84,10 +84,10 @@ class Advance:
         if active.change is not None:
             active.withdraw(step)
         self._windows.free(step)
-        active.children -= step.kind is StepKind.CHILD
+        active.children -= step.kind is CHILD
         active.bytes += len(reply.output or b"")
         # What is recorded counts, whatever else a reply may say: a replay sees no more than that.
-        error = None if reply.outcome is Outcome.COMPLETED else reply.error or b"{}"
+        error = None if reply.outcome is OUTCOME_COMPLETED else reply.error or b"{}"
         execution.resolve(step.key, output=reply.output, error=error, at=now)
         decisions = execution.take()
         delivered = decisions.take_delivery(step.key)
@@ -234,7 +234,7 @@ class Advance:
             change.fill(step)
         else:
             change.inserts.append(step)
-        if step.kind is StepKind.CHILD:
+        if step.kind is CHILD:
             child_tasks.begin(active, step, call, self._registry.events_to, self._settings.child_depth, now)
         else:
             self._starts.ask(active, step, now)
@@ -259,13 +259,13 @@ class Advance:
     def _unstart(self, active: ActiveTask, step: Step) -> None:
         """Begun and given up in one turn: nothing has left, so nothing may have happened."""
         step.state, step.attempt, step.complete_by = StepState.SKIPPED, 0, None
-        if step.kind is StepKind.CHILD:
+        if step.kind is CHILD:
             active.children -= 1
             active.changed().withdraw_child((step.run, step.key))
 
     def _leave(self, active: ActiveTask, step: Step) -> None:
         active.abandoned = lazy_collections.added(active.abandoned, step)
-        if step.kind is StepKind.CHILD:
+        if step.kind is CHILD:
             active.children -= 1
             active.changed().post(Post(task=key_of(step), kind=InboxKind.CANCEL, sender=active.task.id, body=b"{}"))
         else:
@@ -286,7 +286,7 @@ class Advance:
         """Undo steps that are no longer awaited before the run is left; skip planned ones that it never asked for."""
         for run, key in sorted(active.planned or ()):
             # Its plan was another when the task was submitted.
-            skip = StepMove(active.task.uid, run, key, StepState.NOT_STARTED, StepState.SKIPPED, now)
+            skip = StepMove(active.task.uid, run, key, NOT_STARTED, StepState.SKIPPED, now)
             active.changed().move_step(skip)
         if any(needs_undo(step) for step in active.abandoned):
             active.enter(Phase.CLEANING)

@@ -8,9 +8,9 @@ import msgspec
 
 from stepward.model import failures
 from stepward.model.effects import key_of
-from stepward.model.messages.requests import NEGATIVE, Outcome, Reply, Request
+from stepward.model.messages.requests import NEGATIVE, OUTCOME_COMPLETED, Reply, Request
 from stepward.model.records import Alert, Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import COMPLETED, StepKind, StepState
 from stepward.payload import encode
 from stepward.store.contract import Finish, StepMove, Watch
 from stepward.workflow.decisions import Delivered, RecordedValue
@@ -32,7 +32,7 @@ def recorded_step(task: Task, recorded: RecordedValue) -> Step:
         number=recorded.number,
         name=recorded.name,
         kind=StepKind(recorded.kind),
-        state=StepState.COMPLETED,
+        state=COMPLETED,
         attempt=1,
         started_at=recorded.at,
         finished_at=recorded.at,
@@ -59,13 +59,13 @@ def settled(step: Step, reply: Reply) -> Reply:
 
 def finish(step: Step, reply: Reply, delivered: Delivered | None, now: float) -> Finish:
     """Record a reply that ends its step, and its delivery if it was ``delivered`` to the workflow."""
-    done = reply.outcome is Outcome.COMPLETED
+    done = reply.outcome is OUTCOME_COMPLETED
     return Finish(
         task=step.task,
         run=step.run,
         key=step.key,
         attempt=step.attempt,
-        state=StepState.COMPLETED if done else StepState.FAILED,
+        state=COMPLETED if done else StepState.FAILED,
         output=reply.output,
         error=reply.error,
         in_doubt=not done and (step.in_doubt or reply.maybe_done),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from stepward.events import Observers
 from stepward.model import failures
 from stepward.model.effects import asked_as
-from stepward.model.messages.requests import NEGATIVE, Outcome, Reply
+from stepward.model.messages.requests import DEFERRED, GAVE_UP, NEGATIVE, OUTCOME_COMPLETED, Reply
 from stepward.model.records import Alert, Audit, Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import NOT_STARTED, RUNNING, UNDO, StepState
 from stepward.scheduler.admission.windows import BacklogKey, Windows
 from stepward.scheduler.agent_replies.replies import is_unreadable
 from stepward.scheduler.dispatch.dispatcher import StepStarts
@@ -21,7 +21,7 @@ from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
 
-STARTABLE = frozenset({StepState.NOT_STARTED, StepState.TO_REPEAT})
+STARTABLE = frozenset({NOT_STARTED, StepState.TO_REPEAT})
 
 
 class Incoming:
@@ -57,7 +57,7 @@ class Incoming:
         if active.leaving:
             if committed_at is None:
                 active.held_back = added(active.held_back, reply)
-        elif step is not None and step.attempt == reply.attempt and step.state is StepState.RUNNING:
+        elif step is not None and step.attempt == reply.attempt and step.state is RUNNING:
             if committed_at is None:
                 if active.replies is None:
                     active.replies = []
@@ -73,11 +73,11 @@ class Incoming:
         """Give a running step its answer; ``recorded_at`` if its outcome stands on the row already."""
         if recorded_at is None and reply.outcome in NEGATIVE:
             reply = self._failed(active, step, reply, now)
-        if reply.outcome is Outcome.GAVE_UP:
+        if reply.outcome is GAVE_UP:
             self._gave_up(active, step, reply, now)
-        elif reply.outcome is Outcome.DEFERRED:
+        elif reply.outcome is DEFERRED:
             self._deferred(active, step, now)
-        elif active.phase in BY_RECORD or step.kind is StepKind.UNDO:
+        elif active.phase in BY_RECORD or step.kind is UNDO:
             if recorded_at is None:
                 self._undo.resolve(active, step, reply, now)
             else:
@@ -135,14 +135,14 @@ class Incoming:
             active.changed().alert(rows.alert(active.task, "unserved", message, now, step=key, agent=agent))
 
     def _late(self, active: ActiveTask, reply: Reply, now: float) -> None:
-        if reply.outcome is Outcome.DEFERRED:
+        if reply.outcome is DEFERRED:
             return  # It holds no outcome: the step may have been finished from outside already.
         kept = (*active.abandoned, *active.set_aside, *active.steps)
         given_up = next((s for s in kept if _is_answered_by(s, reply)), None)
         if given_up is not None:
             self._answer_late(active, given_up, reply, now)
             return
-        if reply.outcome is Outcome.COMPLETED and any(_is_denied(s, reply) for s in active.set_aside):
+        if reply.outcome is OUTCOME_COMPLETED and any(_is_denied(s, reply) for s in active.set_aside):
             denied_effect(active, reply, now)
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         active.changed().audit(audit)
@@ -199,7 +199,7 @@ def _is_answered_by(step: Step, reply: Reply) -> bool:
     if (step.run, asked_as(step), step.attempt) != (reply.run, reply.key, reply.attempt):
         return False
     if step.state is StepState.UNDONE:
-        return step.output is None and reply.outcome is not Outcome.GAVE_UP
+        return step.output is None and reply.outcome is not GAVE_UP
     return step.state is StepState.ABANDONED and step.finished_at is None
 
 

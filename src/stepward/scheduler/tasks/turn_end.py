@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stepward.model.messages.status_events import StatusEventType
 from stepward.model.records import Step
-from stepward.model.states import TaskState
+from stepward.model.states import WAITING, TaskState
 from stepward.model.tasks.complete_by import is_too_far, latest_end, nearest, of_steps
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
@@ -153,13 +153,13 @@ class Closing:
         if active.begins_wait(waits_for, until):
             active.report(StatusEventType.WAITING, now, waits_for=waits_for, until=until)
         is_other = (task.waits_for, task.wake_at) != (waits_for, until)
-        if is_other or active.mended or task.state is not TaskState.WAITING:
+        if is_other or active.mended or task.state is not WAITING:
             face = {"wake_at": until, "waits_for": waits_for, "complete_by": of_steps(active.open.values())}
-            active.changed().move = self._ends.move(task, TaskState.WAITING, now, **face)
+            active.changed().move = self._ends.move(task, WAITING, now, **face)
 
     def _face_at_work(self, active: ActiveTask, now: float) -> None:
         task = active.task
-        waited = task.state is TaskState.WAITING or task.waits_for is not None
+        waited = task.state is WAITING or task.waits_for is not None
         if waited or active.mended or (task.recovery_count and active.made_progress):
             active.changed().move = self._ends.move(task, TaskState.PROCESSING, now, complete_by=active.held_until(now))
 
