@@ -159,7 +159,7 @@ class Conclusions:
             self._note(active.change, active.task)
         if active.held_back:
             self._replies.again(active.held_back)
-        if active.overflow and not active.leaving:
+        if (active.overflow or active.behind) and not active.leaving:
             self._active_tasks.touched[active.task.uid] = active
         self._closing.committed(active)
         if active.leaving:

@@ -21,7 +21,7 @@ from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
 from stepward.scheduler.tasks.transitions import Transitions
-from stepward.scheduler.turn_budget import PIECE, TURN_BYTES, TurnBudget
+from stepward.scheduler.turn_budget import MOST, PIECE, TURN_BYTES, TurnBudget
 from stepward.store.contract import INBOX_ROWS, Submitted
 from stepward.workflow.registry import Registry
 
@@ -131,7 +131,8 @@ class Intake:
         if not reloads:
             return
         tasks = list(islice(reloads, LOADED_AT_ONCE))
-        histories = await self._store.load(self._instance, tasks)
+        are_long = any(len(reloads[task]) > MOST for task in tasks)
+        histories = await self._store.load(self._instance, tasks, are_long=are_long)
         sent = {task: reloads.pop(task) for task in tasks}
         now = self._store.now()
         for history in histories:

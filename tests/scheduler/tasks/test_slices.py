@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections import Counter
 
 import pytest
 
 from stepward import Agent, App, workflow
 from stepward.errors import TaskCancelled
+from stepward.model.states import StepState
 from stepward.scheduler.turn_budget import MOST
 from stepward.testing import environment
 from stepward.workflow.execution import SLICE, Execution
@@ -111,3 +113,27 @@ async def test_a_wide_task_that_is_cancelled_is_closed_over_passes_of_the_event_
     assert between == sorted(set(between))
     assert max(after - before for before, after in itertools.pairwise(between)) <= MOST
     assert sorted(closed) == list(range(COUNT))
+
+
+async def test_a_crash_between_two_commits_that_leave_the_steps_of_a_wide_task_leaves_it_whole() -> None:
+    holders = Agent("holders", concurrency=5_000)
+
+    @holders.operation(complete_by="1h")
+    async def hold(number: int) -> int:
+        await asyncio.Event().wait()
+        return number
+
+    @workflow()
+    async def held(count: int) -> None:
+        await asyncio.gather(*[hold(number) for number in range(count)])
+
+    async with environment(App("shop", workflows=[held], agents=[holders])) as env:
+        task = await env.client.submit(held, COUNT)
+        await env.skip("1s")
+        await task.cancel()
+        await env.crash(at="turn.end_undo.before")
+        with pytest.raises(TaskCancelled):
+            await task.result()
+        assert Counter(step.state for step in await task.steps()) == {StepState.ABANDONED: COUNT}
+        (alert,) = await env.client.alerts(id=task.id)
+        assert len(json.loads(alert.details)["in_doubt"]) == COUNT

@@ -29,6 +29,7 @@ class ActiveTask:
 
     __slots__ = (
         "abandoned",
+        "behind",
         "bytes",
         "change",
         "children",
@@ -83,6 +84,7 @@ class ActiveTask:
         """Steps whose rows were recorded with the task's plan and are still to be filled."""
         self.overflow: OrderedDict[str, StepCall] | None = None
         """Calls over the limit of new steps per commit, by key; they have no row yet."""
+        self.behind: list[Step] | None = None  # Steps that an undoing task has yet to leave, the next one last.
         # Child steps of this turn that stand too deep: they fail before its commit.
         self.refused: list[Step] | None = None
         self.inbox = task.inbox
@@ -97,15 +99,13 @@ class ActiveTask:
         self.phase = Phase.LOADING
         self.leaving = False
         """Whether the phase is one of ``LEAVING``; each reply asks for it."""
-        # Its code did not fit its record, and does again.
-        self.mended = False
+        self.mended = False  # Its code did not fit its record, and does again.
         self.output: bytes | None = None
         self.next_input: bytes | None = None
         """Set when the workflow asked for another run: what that run begins with."""
         # Whether a step was ever left to be finished from outside; the row's complete-by was compared with the steps.
         self.defers = self.is_bound = False
-        # Steps abandoned by this turn's change, whose requests are to be revoked.
-        self.revoked: list[Step] | None = None
+        self.revoked: list[Step] | None = None  # Abandoned by this turn's change: their requests are to be revoked.
         self.replies: list[Reply] | None = None
         """Replies whose outcomes this turn's change records, to be processed again if it misses."""
         self.held_back: list[Reply] | None = None

@@ -30,6 +30,8 @@ from stepward.workflow.undo_order import (
 )
 
 OPEN = frozenset({StepState.RUNNING, StepState.TO_REPEAT})
+LEFT_AT_ONCE = 512
+"""Most steps that one commit of a task which is undone leaves without an undo; it ends with the last of them."""
 GONE = "gone"
 """The end of a child whose record retention has deleted."""
 
@@ -69,7 +71,9 @@ class TaskUndo:
 
     def settle(self, active: ActiveTask, now: float) -> float | None:
         """Start the next undo, or end; returns when to ask again, if that is a matter of time."""
-        if active.leaving:
+        if active.behind and not active.leaving:
+            self._leave_some(active, now)
+        if active.behind or active.leaving:
             return None
         step = self._plan(active, now)
         if isinstance(step, StartUndo | Finished) and active.phase is not Phase.SETTLING:
@@ -80,16 +84,27 @@ class TaskUndo:
             self._ends.stuck(active, step.step, step.message, now)
         elif isinstance(step, StartUndo):
             self._begin(active, step.step, now)
-        elif isinstance(step, Finished) and active.phase is Phase.CLEANING:
-            self._ends.left(active, now)
-        elif isinstance(step, Finished) and active.phase is Phase.SETTLING:
-            active.enter(Phase.RELOADING)
         elif isinstance(step, Finished):
-            self._leave_behind(active, now)
-            self._ends.undone(active, step.in_doubt, now)
+            self._finish(active, step, now)
         elif isinstance(step, WaitFor):
             return step.until
         return None
+
+    def _finish(self, active: ActiveTask, finished: Finished, now: float) -> None:
+        """Go on where undo ends: with the next run or end, with the replay, or with the end as undone."""
+        if active.phase is Phase.SETTLING:
+            active.enter(Phase.RELOADING)
+            return
+        if active.phase is Phase.UNDOING:
+            at_work = [step for step in reversed(active.steps) if step.state in OPEN and _is_at_work(active, step)]
+            if at_work:
+                self._leave(active, [*(active.behind or ()), *at_work], now)
+        if active.behind:
+            return
+        if active.phase is Phase.CLEANING:
+            self._ends.left(active, now)
+        else:
+            self._ends.undone(active, finished.in_doubt, now)
 
     def _plan(self, active: ActiveTask, now: float) -> UndoPlan:
         if active.phase is Phase.CLEANING:
@@ -98,13 +113,21 @@ class TaskUndo:
 
     def _skip(self, active: ActiveTask, now: float) -> None:
         """Once something is undone, what has not started yet never will."""
-        for step in active.ordered().unstarted():
-            active.changed().move_step(rows.move(step, StepState.SKIPPED, now))
+        if unstarted := active.ordered().unstarted():
+            self._leave(active, unstarted[::-1], now)
 
-    def _leave_behind(self, active: ActiveTask, now: float) -> None:
-        """Skip or abandon the steps that are left without an undo: a task that has ended has no step at work."""
-        for step in active.steps:
-            if step.state in OPEN and (step.run, step.key) not in (active.fresh or ()):
+    def _leave(self, active: ActiveTask, steps: list[Step], now: float) -> None:
+        active.behind = steps
+        self._leave_some(active, now)
+
+    def _leave_some(self, active: ActiveTask, now: float) -> None:
+        """Skip or abandon the next steps that are left without an undo: a task that has ended has no step at work."""
+        behind = active.behind or []
+        left = 0
+        while behind and left < LEFT_AT_ONCE:
+            step = behind.pop()
+            if step.state is StepState.NOT_STARTED or _is_at_work(active, step):
+                left += 1
                 active.withdraw(step)
                 after = StepState.SKIPPED if step.state is StepState.NOT_STARTED else StepState.ABANDONED
                 active.changed().move_step(rows.move(step, after, now))
@@ -218,3 +241,7 @@ class TaskUndo:
 
     def _post(self, active: ActiveTask, step: Step, kind: InboxKind) -> None:
         active.changed().post(Post(task=key_of(step), kind=kind, sender=active.task.id, body=b"{}"))
+
+
+def _is_at_work(active: ActiveTask, step: Step) -> bool:
+    return step.state in OPEN and (step.run, step.key) not in (active.fresh or ())

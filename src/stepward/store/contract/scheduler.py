@@ -42,8 +42,8 @@ class SchedulerStore(Protocol):
         """
         ...
 
-    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
-        """The histories of those of the tasks that the instance holds."""
+    async def load(self, instance: str, tasks: Sequence[str], *, are_long: bool = False) -> list[History]:
+        """The histories of those of the tasks that the instance holds; long ones do not delay the event loop."""
         ...
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:

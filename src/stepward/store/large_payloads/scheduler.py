@@ -56,9 +56,9 @@ class LargePayloadScheduler:
         self._claimed = {}
         return found
 
-    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
+    async def load(self, instance: str, tasks: Sequence[str], *, are_long: bool = False) -> list[History]:
         """As ``SchedulerStore.load``."""
-        return await self._fetched(await self._inner.load(instance, tasks))
+        return await self._fetched(await self._inner.load(instance, tasks, are_long=are_long))
 
     async def read_inbox(self, instance: str, after: int) -> list[InboxRow]:
         """As ``SchedulerStore.read_inbox``."""

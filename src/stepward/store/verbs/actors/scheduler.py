@@ -64,8 +64,9 @@ class SchedulerVerbs(VerbPart, ABC):
         claimed, self._fairness = await self._claim(wanted)
         return claimed
 
-    async def load(self, instance: str, tasks: Sequence[str]) -> list[History]:
-        return await self._turns.read_more(histories.load, instance, tasks)
+    async def load(self, instance: str, tasks: Sequence[str], *, are_long: bool = False) -> list[History]:
+        read = self._turns.read_beside if are_long else self._turns.read_more
+        return await read(histories.load, instance, tasks)
 
     async def next_wake(self) -> float | None:
         row = await self._turns.read(ask.row, "scheduler.next_wake")
