@@ -14,6 +14,7 @@ from torture.partitions.oracle import Outage, judged, place_of
 from torture.partitions.run import PartitionsPlan, PartitionsVerdict, torture_partitions
 from torture.partitions.service import Bank
 from torture.partitions.stores import TortureStores, storing
+from torture.partitions.transports import STORE, carrying
 
 ORDERS = [f"order-{number}" for number in range(1, 21)]
 CALM = Outage(frozenset({2}), 0.0, 10.0, frozenset({2}))
@@ -120,6 +121,29 @@ async def test_a_short_torture_with_a_third_store_whose_share_moves_holds(tmp_pa
     assert verdict.kills >= len(POINTS)
 
 
-async def tortured(stores: TortureStores, logs: Path, seconds: float, seed: int) -> PartitionsVerdict:
+@pytest.mark.faults
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", ["nats", "rabbitmq"])
+async def test_a_short_torture_of_two_partitions_at_a_broker_holds(kind: str, tmp_path: Path) -> None:
+    with storing("postgresql", 2) as stores, carrying(kind) as transport:
+        verdict = await tortured(stores, tmp_path, 15, 540_000_119, transport)
+    assert verdict.broken == []
+    assert verdict.kills > 0
+    assert verdict.outages > 0
+
+
+@pytest.mark.faults
+@pytest.mark.servers
+async def test_a_short_torture_with_a_third_store_whose_share_moves_beside_a_broker_holds(tmp_path: Path) -> None:
+    with storing("sqlite", 2) as stores, carrying("nats") as transport:
+        verdict = await tortured(stores, tmp_path, 1, 540_000_120, transport)
+    assert verdict.broken == []
+    assert verdict.shares == 1
+
+
+async def tortured(
+    stores: TortureStores, logs: Path, seconds: float, seed: int, transport: str = STORE
+) -> PartitionsVerdict:
+    plan = PartitionsPlan(stores=stores, transport=transport, seconds=seconds, seed=seed, logs=logs)
     async with asyncio.timeout(300):
-        return await torture_partitions(PartitionsPlan(stores=stores, seconds=seconds, seed=seed, logs=logs))
+        return await torture_partitions(plan)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from torture.partitions.run import PartitionsPlan, torture_partitions
 from torture.partitions.stores import KINDS, storing
+from torture.partitions.transports import TRANSPORTS, carrying
 
 MINUTE = 60.0
 MOST_STORES = 4
@@ -25,15 +26,17 @@ def main() -> int:
     )
     parser.add_argument("--partitions", type=int, choices=range(1, MOST_STORES + 1), default=2)
     parser.add_argument("--store", choices=KINDS, default=KINDS[0], help="postgresql unless given")
+    parser.add_argument("--transport", choices=TRANSPORTS, default=TRANSPORTS[0], help="store unless given")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="what the faults are drawn from")
     given = parser.parse_args()
     if given.partitions == 1 and given.store != "sqlite":
         parser.error("--partitions: expected 1 for stores in SQLite files alone, which take in others; give 2 or more")
     logs = Path(tempfile.mkdtemp(prefix="stepward-partitions-logs-"))
-    what = f"torture of {given.partitions} partitions on {given.store}"
+    what = f"torture of {given.partitions} partitions on {given.store} over {given.transport}"
     print(f"{what} for {given.minutes:g} minutes, seed {given.seed}", flush=True)
-    with storing(given.store, given.partitions) as stores:
-        plan = PartitionsPlan(stores=stores, seconds=given.minutes * MINUTE, seed=given.seed, logs=logs)
+    with storing(given.store, given.partitions) as stores, carrying(given.transport) as transport:
+        seconds = given.minutes * MINUTE
+        plan = PartitionsPlan(stores=stores, transport=transport, seconds=seconds, seed=given.seed, logs=logs)
         verdict = asyncio.run(torture_partitions(plan))
     print(verdict.table)
     if verdict.broken:

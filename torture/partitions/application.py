@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stepward import Agent, App, Supervision, Unrecoverable, current_step, workflow
+from stepward import Accepted, Agent, App, Message, Supervision, Transaction, Unrecoverable, current_step, workflow
 
+NAME, ORDERS = "partitions", "orders"
+"""The application, and its submission queue."""
 LEASE = "2s"
 """Short, so that the tasks of a process that was killed go on soon."""
 DEATHS = 1_000
@@ -26,8 +28,8 @@ def _number(order: str) -> int:
     return int(order.rpartition("-")[2])
 
 
-def application(stores: Sequence[str], port: int) -> App:
-    """The application; its service listens on ``port``."""
+def application(stores: Sequence[str], port: int, transport: str) -> App:
+    """The application; its service listens on ``port``. Messages in its queue ``orders`` become orders, too."""
     bank = Agent("bank", concurrency=8)
 
     @bank.operation(complete_by="3s")
@@ -56,17 +58,22 @@ def application(stores: Sequence[str], port: int) -> App:
         await delivery(order)
         await approve(order)
 
-    return App(
-        "partitions",
+    async def accept(message: Message, transaction: Transaction) -> Accepted:
+        return Accepted(fulfil, message.id)
+
+    app = App(
+        NAME,
         workflows=[fulfil, delivery],
         agents=[bank],
         store=stores,
-        transport="store",
+        transport=transport,
         lease=LEASE,
         drain="1s",
         poll="200ms",
         recovery_limit=DEATHS,
     )
+    app.submission(ORDERS, accept=accept)
+    return app
 
 
 async def asked(port: int, line: str) -> str:

@@ -1,12 +1,13 @@
-"""Orders at a steady rate, submitted by a client that another replaces when a store is added."""
+"""Orders at a steady rate, submitted by a client that another replaces when a store is added, or posted to a broker."""
 
 from __future__ import annotations
 
 import asyncio
 from itertools import count
 
-from stepward import Client
-from stepward.errors import CommitUnknown, StoreUnavailable
+from stepward import Client, Queues
+from stepward.errors import CommitUnknown, StoreUnavailable, TransportError
+from torture.partitions.application import ORDERS
 
 EVERY = 0.1
 """Seconds between two orders."""
@@ -15,9 +16,13 @@ AGAIN_SECONDS = 1.0
 
 
 class OrderLoad:
-    """Orders; one that is refused is submitted again under its id, and holds no other back."""
+    """Orders; one that is refused is submitted again under its id, and holds no other back.
 
-    def __init__(self, client: Client) -> None:
+    With ``queues`` of a broker every second one is posted there.
+    """
+
+    def __init__(self, client: Client, queues: Queues | None) -> None:
+        self._queues = queues
         self.client = client
         """The client of the newest list of stores."""
         self.orders: set[str] = set()
@@ -35,14 +40,18 @@ class OrderLoad:
                 if self._is_over.is_set():
                     return
                 self.orders.add(order := f"order-{number}")
-                group.create_task(self._submit(order))
+                is_posted = self._queues is not None and number % 2 == 0
+                group.create_task(self._submit(order, self._queues if is_posted else None))
                 await asyncio.sleep(EVERY)
 
-    async def _submit(self, order: str) -> None:
+    async def _submit(self, order: str, queues: Queues | None) -> None:
         while True:
             try:
-                await self.client.submit("fulfil", order, id=order)
+                if queues is None:
+                    await self.client.submit("fulfil", order, id=order)
+                else:
+                    await queues.post(ORDERS, None, id=order)
                 return
-            except (StoreUnavailable, CommitUnknown):
+            except (StoreUnavailable, CommitUnknown, TransportError):
                 self.refused += 1
                 await asyncio.sleep(AGAIN_SECONDS)

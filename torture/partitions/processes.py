@@ -18,12 +18,13 @@ ROOT = Path(__file__).parents[2]
 class Workers:
     """All workers; each that starts gets the deployed list of stores."""
 
-    def __init__(self, logs: Path, port: int, stores: Sequence[str], chance: random.Random) -> None:
+    def __init__(self, logs: Path, service: tuple[int, str], stores: Sequence[str], chance: random.Random) -> None:
+        """``service`` is the port of the remote service, and the transport."""
         self.kills = 0
         self.ended: list[str] = []
         """A line for each worker that ended although nothing killed it."""
         self._logs = logs
-        self._port = port
+        self._service = service
         self._stores = list(stores)
         self._chance = chance
         self.deploying = asyncio.Lock()
@@ -74,7 +75,7 @@ class Workers:
     def _arguments(self, number: int | None) -> Callable[[], Sequence[str]]:
         def given() -> Sequence[str]:
             numbers = range(1, len(self._stores) + 1) if number is None else (number,)
-            return str(self._port), ",".join(map(partition_name, numbers)), *self._stores
+            return *map(str, self._service), ",".join(map(partition_name, numbers)), *self._stores
 
         return given
 
