@@ -12,7 +12,7 @@ from stepward.scheduler.tasks.advance import Advance
 from stepward.scheduler.tasks.records.loading import TaskLoader
 from stepward.store.sqlite.engine.connection import BEGIN_WRITE
 from stepward.store.sqlite.hot import status_events
-from stepward.store.sqlite.hot.transaction import SqliteTransaction
+from stepward.store.sqlite.hot.open_transaction import SqliteTransaction
 from stepward.submission import Submitter
 
 

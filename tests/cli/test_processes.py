@@ -186,7 +186,7 @@ STUCK = """
 import asyncio
 
 from stepward import App
-from stepward.cli.processes import exit as process_exit
+from stepward.cli.processes import bounded_exit as process_exit
 from stepward.transport.memory.memory_transport import MemoryTransport
 
 process_exit.LEAST_STOP_SECONDS = 0.5

@@ -14,7 +14,7 @@ from stepward.errors import StoreUnusable
 from stepward.events import Event
 from stepward.store.contract import Transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
-from stepward.store.sqlite.hot.transaction import SqliteTransaction
+from stepward.store.sqlite.hot.open_transaction import SqliteTransaction
 from stepward.transport.store.store_queues import StoreQueues
 from tests.submission.world import LEASE, World, fulfil
 

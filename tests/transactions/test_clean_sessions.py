@@ -12,7 +12,7 @@ from stepward import App, Client, step, workflow
 from stepward.client import session_of
 from stepward.errors import StoreUnavailable
 from stepward.store.postgres import PostgresStore
-from stepward.store.postgres.hot.transaction import PostgresTransaction
+from stepward.store.postgres.hot.open_transaction import PostgresTransaction
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database
 from tests.transactions.application import SETTINGS, application

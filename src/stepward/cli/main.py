@@ -43,7 +43,7 @@ from stepward.cli.commands.tasks.submit import signal, submit, update
 from stepward.cli.commands.tasks.task_list import tasks
 from stepward.cli.exit_codes import DONE, exit_code
 from stepward.cli.input.passwords import warning
-from stepward.cli.processes.exit import bound_end
+from stepward.cli.processes.bounded_exit import bound_end
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (init, run, scheduler, agent, submission, supervisor, console, mcp),

@@ -16,7 +16,7 @@ from stepward.errors import StoreUnavailable
 from stepward.model.records import Instance, Role
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connecting.connector import session_name, shared_name
-from stepward.store.postgres.hot.transaction import PostgresTransaction
+from stepward.store.postgres.hot.open_transaction import PostgresTransaction
 from stepward.store.postgres.server import stalled_sessions
 from tests.store.postgres.worlds import Database
 

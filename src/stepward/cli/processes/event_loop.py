@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from stepward.cli.exit_codes import DONE, FAILED
-from stepward.cli.processes.exit import bound_end
+from stepward.cli.processes.bounded_exit import bound_end
 from stepward.runtime.interrupts import pass_interrupt
 
 

@@ -16,8 +16,8 @@ from stepward import durations
 from stepward.app import App
 from stepward.cli.output.terminal import screen
 from stepward.cli.output.text_width import cut
+from stepward.cli.processes.bounded_exit import bounded_stop, last_words
 from stepward.cli.processes.event_loop import run_to_end
-from stepward.cli.processes.exit import bounded_stop, last_words
 from stepward.cli.processes.logs import log_to_stderr
 from stepward.cli.processes.parent_link import ParentLink
 from stepward.cli.processes.signals import ProcessSignals

@@ -13,8 +13,8 @@ from stepward.client import UNSET as NOT_GIVEN
 from stepward.client.batches.confirmation import confirmed_by
 from stepward.client.batches.preview import SampledTask
 from stepward.http.access.permissions import Permission
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.instants import instant_or_duration
-from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import resource
 from stepward.http.api.tasks.task_reads import LIMIT, ListLimit
 from stepward.http.dependencies import RequestClient

@@ -12,7 +12,7 @@ from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.engine.query_catalogue import row_codec
 from stepward.store.postgres.engine.search_dialect import search_dialect
-from stepward.store.postgres.hot import transaction
+from stepward.store.postgres.hot import open_transaction
 from stepward.store.postgres.hot.messages import PostgresMessages
 from stepward.store.postgres.hot.scheduler import PostgresScheduler
 from stepward.store.postgres.schema import versions
@@ -90,6 +90,6 @@ class PostgresStore:
             changes=self._notifier,
             # An open transaction does not lock the whole database.
             break_off=lambda: False,
-            open_transaction=partial(transaction.opened, database, self._notifier),
+            open_transaction=partial(open_transaction.opened, database, self._notifier),
             dialect=search_dialect(database.schema),
         )

@@ -13,7 +13,7 @@ from stepward.store.sqlite.engine.notifier import FileChanges, Notifier
 from stepward.store.sqlite.engine.query_catalogue import row_codec
 from stepward.store.sqlite.engine.search_dialect import DIALECT
 from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
-from stepward.store.sqlite.hot import transaction
+from stepward.store.sqlite.hot import open_transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.sqlite.schema import migration, store_file
@@ -95,6 +95,6 @@ class SqliteStore:
             ring=self._notifier.ring,
             changes=FileChanges(self._database, self._notifier),
             break_off=self._database.break_off,
-            open_transaction=partial(transaction.opened, self._database, self._notifier),
+            open_transaction=partial(open_transaction.opened, self._database, self._notifier),
             dialect=DIALECT,
         )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.client import Client
 from stepward.client.agent_status import AgentState
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.resources import AgentResource, AgentStatsResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal

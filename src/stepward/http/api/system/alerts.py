@@ -9,8 +9,8 @@ from litestar.params import Body, FromPath, FromQuery, QueryParameter
 from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.instants import instant_or_duration
-from stepward.http.api.reasons import Reason
 from stepward.http.api.resources import AlertResource, ReceiptResource, SilenceResource, SinkResource, resource
 from stepward.http.api.system.row_numbers import Number, row_number
 from stepward.http.api.tasks.task_reads import LIMIT, ListLimit

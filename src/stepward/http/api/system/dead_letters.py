@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.resources import DeadLetterResource, resource
 from stepward.http.api.system.row_numbers import row_number
 from stepward.http.api.tasks.task_reads import LIMIT, MOST, ListLimit

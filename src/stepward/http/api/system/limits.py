@@ -10,7 +10,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from stepward.client import UNSET as NOT_GIVEN
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.resources import LimitResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal

@@ -9,7 +9,7 @@ from litestar.params import Body, FromPath
 from msgspec import Struct
 
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.resources import ScheduleResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal

@@ -6,7 +6,7 @@ from litestar import get, post
 from litestar.params import FromPath
 
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.resources import WebhookResource, resource
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from stepward.client import session_of
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.tasks.etags import versions_in
 from stepward.http.api.tasks.task_acts import IfMatch
 from stepward.http.api.tasks.task_paths import PathId, task_id_of, task_path

@@ -12,8 +12,8 @@ from stepward.client import UNSET as NOT_GIVEN
 from stepward.client import RepairPreview, TaskHandle
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import ScopedClient
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.instants import instant_or_duration
-from stepward.http.api.reasons import Reason
 from stepward.http.api.tasks.etags import versions_in
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient

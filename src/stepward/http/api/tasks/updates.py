@@ -11,7 +11,7 @@ from msgspec import Struct
 from stepward.client import TaskHandle
 from stepward.errors import UpdateRejected
 from stepward.http.access.permissions import Permission
-from stepward.http.api.reasons import Reason
+from stepward.http.api.act_reasons import Reason
 from stepward.http.api.tasks.etags import versions_in
 from stepward.http.api.tasks.submissions import wait_seconds
 from stepward.http.api.tasks.task_acts import IfMatch

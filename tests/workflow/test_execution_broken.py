@@ -95,8 +95,8 @@ def test_another_step_names_both_sides_and_the_line() -> None:
     line = inspect.getsourcelines(shipping)[1] + 2
     assert changed(charging_a, shipping) == (
         "task id of uid-1 (changing@4, run 1): the record has charge as command 1, the code asks for ship "
-        f"(test_engine_broken.py:{line}); serve the code that fits the record; changed code needs patched(…) or a new "
-        "version"
+        f"(test_execution_broken.py:{line}); serve the code that fits the record; changed code needs patched(…) or a "
+        "new version"
     )
 
 
@@ -134,7 +134,7 @@ def test_ending_without_a_recorded_step_is_broken() -> None:
     assert "the record goes on with charge (ordinal 1), the code returned" in message
     message = changed(before, raising, "charge/1")
     assert "the record goes on with charge (ordinal 1), the code raised ValueError: " in message
-    assert " at test_engine_broken.py:" in message
+    assert " at test_execution_broken.py:" in message
 
 
 def test_ending_before_a_recorded_outcome_is_broken() -> None:

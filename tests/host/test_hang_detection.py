@@ -87,7 +87,7 @@ async def test_blocking_line_is_named() -> None:
         (told,) = watched.until(lambda did: isinstance(did, Event))
     assert told.name == "loop.blocked"
     assert told.fields["seconds"] > 1
-    assert "test_watchdog.py" in told.fields["where"]
+    assert "test_hang_detection.py" in told.fields["where"]
 
 
 async def test_a_loop_that_hangs_longer_than_the_limit_ends_the_process() -> None:

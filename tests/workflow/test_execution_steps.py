@@ -146,7 +146,7 @@ def test_a_bug_names_its_place() -> None:
 
     error = Play(buggy).error
     assert (error["type"], error["message"], error["step_failed"]) == ("KeyError", "'missing'", False)
-    assert error["at"].startswith("test_engine_steps.py:")
+    assert error["at"].startswith("test_execution_steps.py:")
     assert error["at"].endswith("in buggy")
     assert error["traceback"].endswith("KeyError: 'missing'")
 
@@ -158,7 +158,7 @@ def test_the_place_of_a_bug_is_the_applications_own_line(broken: Callable[[], An
         await broken()
 
     error = Play(buggy).error
-    assert error["at"].startswith("test_engine_steps.py:")
+    assert error["at"].startswith("test_execution_steps.py:")
     assert "decoder.py" in error["traceback"] or "encoding.py" in error["traceback"]
 
 

@@ -33,7 +33,7 @@ async def test_past_its_complete_by_a_call_is_cancelled_in_silence(start: Start)
     assert (world.runner.in_flight, world.runner.stuck) == (0, 0)
     (told,) = world.told("agent.overran")
     assert (told["deadline"], told["task"], told["calls"]) == ("complete_by", "order-1", 1)
-    assert re.fullmatch(r"test_deadlines\.py:\d+ in charge", told["at"])
+    assert re.fullmatch(r"test_leases_and_deadlines\.py:\d+ in charge", told["at"])
     assert await world.is_silent(100, request_queue("payments"))
 
 
