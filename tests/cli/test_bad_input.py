@@ -86,7 +86,7 @@ OPERATORS = [
     (["steps", "nope"], 1, "task 'nope'"),
     (["audit", "nope"], 1, "task 'nope'"),
     (["show"], 2, "Missing argument 'ID'"),
-    (["show", "a\x1b[1mb"], 1, "a\\x1b[1mb"),
+    (["show", "a\x1b[1mb"], 1, "a\ufffd[1mb"),
     (["cancel", "nope"], 1, "task nope"),
     (["cancel"], 2, "Missing argument"),
     (["resubmit", "good"], 1, "found it processed"),
