@@ -295,6 +295,6 @@ class App(ScheduleDeclarations):
             codec=codec,
             keeper=keeper,
             place=place,
-            others_queues=None if place is None else ways.queues_in(place.others.messages),
+            others_queues=None if place is None else ways.others_queues(queues, place.others.messages),
         )
         return Running(store, transport, queues, hints, endings, Host(parts, roles), self.observers)

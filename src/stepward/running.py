@@ -171,8 +171,11 @@ class Reach:
         whole = brokered or self._store_queues()
         return self._whole(whole if self.partition is None else PartitionQueues(whole, self.partition))
 
-    def queues_in(self, messages: MessageStore) -> AppQueues:
-        """The same in other stores, for messages that are passed on there."""
+    def others_queues(self, queues: AppQueues, messages: MessageStore) -> AppQueues:
+        """The queues by which messages are passed on to other stores: at a broker the application's, which routers
+        carry on, or else those of all stores."""
+        if self.partition is not None:
+            return queues
         return self._whole(StoreQueues(messages, poll=self.settings.poll))
 
     def _whole(self, queues: AppQueues) -> AppQueues:

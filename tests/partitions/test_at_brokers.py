@@ -129,6 +129,28 @@ async def test_messages_of_other_programs_become_tasks_where_their_ids_are_place
     assert await shop.tasks(2) == dict(zip(there, (6, 8, 10), strict=True))
 
 
+async def test_a_message_whose_shard_is_seen_elsewhere_once_it_was_taken_is_passed_on(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The part of the other partition is at the broker, and not in its store."""
+    monkeypatch.setattr("stepward.transport.queues.partition_queues.PartitionQueues._is_here", _always)
+    (there,) = ids_of(2, 1)
+    async with shop.app().running(), Queues(shop.address, app=shop.name) as queues:
+        await queues.post("p1.numbers", 7, id=there)
+        await until(lambda: has_ended(shop), bool)
+    assert await shop.tasks(2) == {there: 14}
+
+
+async def _always(*_: object) -> bool:
+    return True
+
+
+async def has_ended(shop: Shop) -> bool:
+    """Whether the one task has ended."""
+    async with shop.app().client() as client:
+        return (await client.count(where="state = 'processed'")).number == 1
+
+
 async def test_clients_post_and_read_events_as_with_one_store(shop: Shop) -> None:
     app = shop.app()
     async with app.running(), app.client() as client, shop.app().client() as apart:

@@ -29,7 +29,7 @@ STORE_PAUSE = 0.2
 
 Prepare = Callable[[Message, Accepted], Awaitable[Task]]
 """Makes the task record of an accepted message. Raises Refused for invalid input."""
-Routed = Callable[[Mapping[str, bytes]], Awaitable[Collection[str]]]
+FindElsewhere = Callable[[Mapping[str, bytes]], Awaitable[Collection[str]]]
 """Of messages by id, the ids of those that begin no task in this store. Raises StoreUnavailable."""
 Judged = Message | Refused
 """A message, or the reason why the body is none."""
@@ -49,7 +49,7 @@ class Acceptance:
         *,
         transaction: Callable[[], AbstractAsyncContextManager[Transaction]],
         prepare: Prepare,
-        routed: Routed,
+        elsewhere: FindElsewhere,
         plans: Plans,
         stores: Collection[str],
         environment: Environment,
@@ -60,7 +60,7 @@ class Acceptance:
         self._calls = AcceptCalls(submission.accept)
         self._transaction = transaction
         self._prepare = prepare
-        self._routed = routed
+        self._elsewhere = elsewhere
         self._plans = plans
         self._stores = stores
         """The identities of stores that a message may name, its own first; none in the simulation."""
@@ -99,7 +99,7 @@ class Acceptance:
         bodies = {
             each.id: stored.body for stored, each in zip(found, messages, strict=True) if isinstance(each, Message)
         }
-        elsewhere = await self._routed(bodies)
+        elsewhere = await self._elsewhere(bodies)
         async with self._transaction() as transaction:
             known = await transaction.known(list(bodies))
             until = self._clock.boot() + TRANSACTION_SECONDS

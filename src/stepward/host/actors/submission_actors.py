@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from stepward.client import Options, Preparation
-from stepward.errors import Refused, StoreUnavailable, StoreUnusable, TransportError
+from stepward.errors import StoreUnusable
+from stepward.host.actors.passing_on import PassingOn
 from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
@@ -36,10 +36,11 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
     preparation = Preparation(
         parts.store.client, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes
     )
+    queue = submission_queue(parts.app, submission.queue)
+    passing_on = PassingOn(parts, queue)
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
-        if parts.others is not None:
-            _refuse_key(accepted)
+        passing_on.check(message, accepted)
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
@@ -50,20 +51,16 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         check_size_under_rule(accepted.per_key, is_large=parts.keeper.is_large(task.input))
         return replace(task, input=await parts.keeper.put(task.uid, task.input))
 
-    async def routed(bodies: Mapping[str, bytes]) -> set[str]:
-        return await _routed(parts, queue, bodies)
-
     def submitted() -> None:
         parts.hints.hint()
         parts.queues.wake()
 
-    queue = submission_queue(parts.app, submission.queue)
     acceptance = Acceptance(
         submission,
         queue,
         transaction=parts.store.client.transaction,
         prepare=prepare,
-        routed=routed,
+        elsewhere=passing_on.elsewhere,
         plans=preparation.plans,
         stores=_stores(parts),
         environment=parts.environment,
@@ -85,37 +82,6 @@ def _stores(parts: Parts) -> list[str]:
     """The identities of stores that a message may name: this one, and the application's first."""
     first = [] if parts.partition is None else [parts.partition.first]
     return [] if parts.signer is None else [parts.signer.store, *first]
-
-
-async def _routed(parts: Parts, queue: str, bodies: Mapping[str, bytes]) -> set[str]:
-    """The ids of messages, by id, that begin no task in this store: those of tasks in another store, and those that are
-    placed in another, to which they are passed on.
-
-    Raises StoreUnavailable.
-    """
-    others, queues = parts.others, parts.others_queues
-    if others is None or queues is None:
-        return set()
-    away = [id for id in bodies if not await others.holds(id)]
-    if away:
-        parts.observers.emit("submission.passed_on", queue=queue, ids=away)
-        try:
-            await queues.put(queue, [(bodies[id], None) for id in away])
-        except TransportError as error:
-            raise StoreUnavailable(str(error)) from error
-    known = await others.known([id for id in bodies if id not in away])
-    for id in known:
-        parts.observers.emit("submission.duplicate", queue=queue, id=id)
-    return {*away, *known}
-
-
-def _refuse_key(accepted: Accepted) -> None:
-    """Raises Refused for a task under a key, which is placed by the key."""
-    if accepted.per_key is not None:
-        raise Refused(
-            "per_key: expected none for messages of an application with several stores, where the message's id decides "
-            "the store, found one; submit with the client, which places by the key"
-        )
 
 
 async def keep(actor: QueueActor, parts: Parts) -> None:
