@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stepward.host import tune_process
-from stepward.host.garbage_collection import COLLECTS_IN_STEPS, YOUNG_OBJECTS
+from stepward.host import garbage_collection, tune_process
+from stepward.host.garbage_collection import (
+    COLLECTS_IN_STEPS,
+    THAW_BYTES,
+    THAW_SECONDS,
+    YOUNG_OBJECTS,
+    SurvivorsFrozen,
+)
 
-KEPT = 300_000
+KEPT = 600_000
 """Objects that stay: more than CPython lets gather for its second generation at the threshold of ``tune_process``."""
-MOST_WALKED = 4 * YOUNG_OBJECTS
-OLDEST = 2
+MOST_WALKED = 8 * YOUNG_OBJECTS
 
 
 @pytest.fixture
-def tuned(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The process as ``stepward run`` sets it up, but that nothing is frozen for the tests that follow."""
-    thresholds = gc.get_threshold()
-    monkeypatch.setattr(gc, "freeze", lambda: None)
+def tuned() -> Iterator[None]:
+    """The process as ``stepward run`` sets it up; all is as before for the tests that follow."""
+    thresholds, callbacks = gc.get_threshold(), list(gc.callbacks)
     gc.collect()
     tune_process()
     yield
     gc.set_threshold(*thresholds)
+    gc.callbacks[:] = callbacks
+    gc.unfreeze()
+    gc.collect()
 
 
 def walked_by_each_pass() -> list[int]:
-    """The objects that each pass but the full ones walks over, while many are made that stay."""
+    """The objects that each pass walks over, while many are made that stay."""
     walked: list[int] = []
 
     def note(phase: str, info: dict[str, Any]) -> None:
-        if phase == "start" and info["generation"] < OLDEST:
+        if phase == "start":
             walked.append(sum(len(gc.get_objects(generation=n)) for n in range(info["generation"] + 1)))
 
     gc.callbacks.append(note)
@@ -47,15 +56,68 @@ def walked_by_each_pass() -> list[int]:
 
 @pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
 @pytest.mark.usefixtures("tuned")
-def test_no_pass_but_a_full_one_walks_over_many_objects() -> None:
+def test_no_pass_walks_over_many_objects_though_more_and_more_stay() -> None:
     walked = walked_by_each_pass()
     assert len(walked) >= KEPT // YOUNG_OBJECTS - 1
     assert max(walked) <= MOST_WALKED
 
 
+class Node:
+    """An object, in a cycle of its own where it has no other."""
+
+    def __init__(self, held: object = None) -> None:
+        self.held = held or self
+
+
 @pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
 @pytest.mark.usefixtures("tuned")
-def test_full_passes_are_no_more_frequent_than_at_cpythons_other_thresholds() -> None:
+def test_a_cycle_that_is_dropped_after_it_was_frozen_is_freed_once_the_process_has_grown() -> None:
+    size = [0]
+    gc.callbacks[-1:] = [SurvivorsFrozen(lambda: 0.0, lambda: size[0])]
+    node = Node()
+    gc.collect()
+    dropped = weakref.ref(node)
+    del node
+    gc.collect()
+    assert dropped() is not None
+    size[0] = THAW_BYTES
+    gc.collect()
+    assert dropped() is None
+
+
+@pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
+@pytest.mark.usefixtures("tuned")
+def test_it_is_freed_after_a_while_at_the_latest() -> None:
+    now = [0.0]
+    gc.callbacks[-1:] = [SurvivorsFrozen(lambda: now[0], lambda: 0)]
+    node = Node()
+    gc.collect()
+    dropped = weakref.ref(node)
+    del node
+    now[0] = THAW_SECONDS
+    gc.collect()
+    assert dropped() is None
+
+
+@pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
+@pytest.mark.usefixtures("tuned")
+def test_a_frozen_object_is_freed_with_its_last_reference() -> None:
+    node = Node([1])
+    gc.collect()
+    dropped = weakref.ref(node)
+    del node
+    assert dropped() is None
+
+
+@pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
+@pytest.mark.usefixtures("tuned")
+def test_where_nothing_says_how_large_the_process_is_full_passes_stay_rare(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(garbage_collection, "MEMORY", tmp_path / "none")
+    callbacks = len(gc.callbacks)
+    tune_process()
     young, middle, oldest = gc.get_threshold()
     # A generation is collected by the pass after its threshold was passed, which counts once more.
     assert young * (middle + 2) * (oldest + 2) >= YOUNG_OBJECTS * 12 * 12
+    assert len(gc.callbacks) == callbacks
