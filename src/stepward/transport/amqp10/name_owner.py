@@ -6,16 +6,21 @@ The oldest message of that queue counts, so the first store wins.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from stepward.transport.amqp10.connection import Amqp10Connection
+from stepward.transport.amqp10.node_addresses import Place
 from stepward.transport.amqp10.protocol.connection import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpFault
 from stepward.transport.amqp10.protocol.links import Received
-from stepward.transport.amqp10.protocol.messages import Sent
+from stepward.transport.amqp10.protocol.messages import Arrived, Sent
 from stepward.transport.broker.name_owner import check_claim
 from stepward.transport.broker.queue_names import BrokerNames
 
 QUIET_SECONDS = 0.3
-"""Seconds for which another process may hold the message while it reads it."""
+"""Seconds without a message after which the name is held to be free, until the store's own message shows otherwise."""
+ANSWER_SECONDS = 5.0
+MOST_READ = 10
 MARKER = "text/plain"
 
 
@@ -25,24 +30,42 @@ async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames
     Raises SettingsError if another store has it, or AmqpFault.
     """
     place = link.places.owner(names)
-    came: asyncio.Future[Received] = asyncio.get_running_loop().create_future()
-
-    def on_message(received: Received) -> None:
-        if not came.done():
-            came.set_result(received)
-
-    receiver = await link.receiver(line, place, on_message)
-    receiver.allow(1)
-    try:
-        async with asyncio.timeout(QUIET_SECONDS):
-            owner = (await came).message.body.decode(errors="replace")
-    except TimeoutError:
-        receiver.close()
+    oldest = await _oldest(link, line, place)
+    if oldest is None:
         sender = await line.sender(place.address)
         await sender.put(Sent(store.encode(), ident, MARKER))
         sender.close()
-        return False
-    came.result().release()
-    receiver.close()
+        # A broker that is slow has given no message though it has one, and another store may have put its own by now.
+        oldest = await _oldest(link, line, place, own=ident)
+    if oldest is None:
+        raise AmqpFault(f"queue {place.address}: expected the message that claims the application's name, found none")
+    owner = oldest.body.decode(errors="replace")
     check_claim(f"{link.places.name} at {link.shown}", names, store, owner, f"queue {names.root}.store")
-    return True
+    return oldest.ident != ident
+
+
+async def _oldest(link: Amqp10Connection, line: AmqpConnection, place: Place, own: str | None = None) -> Arrived | None:
+    """The oldest message, which returns to the queue; of the message ``own`` it is known that it is there.
+
+    That one is removed if it is not the oldest.
+    """
+    found: list[Received] = []
+    enough = asyncio.Event()
+
+    def on_message(received: Received) -> None:
+        found.append(received)
+        if own in (None, received.message.ident):
+            enough.set()
+
+    receiver = await link.receiver(line, place, on_message)
+    receiver.allow(1 if own is None else MOST_READ)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(QUIET_SECONDS if own is None else ANSWER_SECONDS):
+            await enough.wait()
+    for received in found:
+        if received is not found[0] and received.message.ident == own:
+            received.accept()
+        else:
+            received.release()
+    receiver.close()
+    return found[0].message if found else None
