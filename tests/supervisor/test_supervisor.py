@@ -36,6 +36,7 @@ async def test_an_idle_pass_is_a_lease_and_one_statement(bench: Bench) -> None:
         "report_sinks",
         "schedulers",
         "resolve_alert",
+        "resolve_alert",
         "late_leases",
         "early_warnings",
         "standbys",
@@ -186,9 +187,12 @@ async def test_a_schedule_that_cannot_be_fired_is_tried_again_after_a_minute_and
     assert bench.store.calls.count("fire") == 1
     bench.store.unfired = {}
     bench.store.time += 61
-    await supervisor.turn()
+    # The first pass after such a pause gives grace.
+    for _ in range(2):
+        await supervisor.turn()
     assert len(bench.store.fired) == 1
-    assert [alert.acknowledged_at for alert in bench.store.alerts.values()] == [bench.store.time]
+    (failed,) = [alert for alert in bench.store.alerts.values() if alert.kind == "schedule_failed"]
+    assert failed.acknowledged_at == bench.store.time
 
 
 async def test_a_store_that_is_away_is_no_fault_of_a_schedule(bench: Bench) -> None:
