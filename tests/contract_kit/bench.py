@@ -67,9 +67,12 @@ class TaskProcess:
 
 
 @asynccontextmanager
-async def bench_of(wrong: str = "", *, has_leases: bool = True) -> AsyncIterator[ContractBench]:
-    """A run of the kit with that Agent."""
-    now, changes, server = asyncio.get_running_loop().time, Changes(), FakeServer(has_leases=has_leases)
+async def bench_of(
+    wrong: str = "", *, has_leases: bool = True, attach_seconds: float = 0.0
+) -> AsyncIterator[ContractBench]:
+    """A run of the kit with that Agent, at a broker at which each link takes so long to stand."""
+    now, changes = asyncio.get_running_loop().time, Changes()
+    server = FakeServer(has_leases=has_leases, attach_seconds=attach_seconds)
     scheduler = SchedulerRole(
         FakeBroker(server),
         app="contract",

@@ -28,7 +28,9 @@ class FakeMessage:
 class FakeServer:
     """The broker; its connections are ``FakeBroker``s."""
 
-    def __init__(self, *, has_leases: bool = True) -> None:
+    def __init__(self, *, has_leases: bool = True, attach_seconds: float = 0.0) -> None:
+        self.attach_seconds = attach_seconds
+        """How long the first ask of a source takes."""
         self.has_leases = has_leases
         """Without leases, messages return when their connection is lost."""
         self.queues: dict[str, list[FakeMessage]] = defaultdict(list)
@@ -74,6 +76,7 @@ class FakeSource:
         self._queue = queue
         self._intake = intake
         self._held: list[FakeMessage] = []
+        self._is_attached = False
         server.sources[queue].append(self)
 
     def give(self, message: FakeMessage) -> None:
@@ -84,6 +87,9 @@ class FakeSource:
 
     async def ask(self, limit: int, lease: float) -> float:
         self.lease = lease
+        if not self._is_attached:
+            await asyncio.sleep(self._server.attach_seconds)
+            self._is_attached = True
         if self.wanted <= 0:
             self.wanted = limit
         self._server.deliver(self._queue)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stepward.contract_kit.catalogue import CHECKS
 from stepward.contract_kit.check_results import CheckResult, CheckState, check_contract
 from stepward.model.agents import AgentHealth
-from tests.contract_kit.bench import bench_of
+from tests.contract_kit.bench import LEASE, bench_of
 
 OF_PROCESS = {"redelivery", "drains", "takes-no-more", "announces-end"}
 
@@ -55,6 +55,16 @@ async def test_a_capacity_that_no_check_can_fill_skips_the_checks_that_fill_it(n
         await asyncio.sleep(0)
         (result,) = [result async for result in check_contract(bench, [check])]
     assert "expected a capacity of at most 64, found 1,000" in skipped([result])[name]
+
+
+@pytest.mark.parametrize("name", ["prefetch", "lease"])
+async def test_another_instance_has_its_time_from_when_it_stands_in_the_queue(name: str) -> None:
+    """At a broker under load that takes longer than a lease."""
+    async with bench_of(attach_seconds=3 * LEASE) as bench:
+        (check,) = [check for check in CHECKS if check.name == name]
+        await bench.restarted()
+        (result,) = [result async for result in check_contract(bench, [check])]
+    assert result.state == "passed", result
 
 
 async def test_an_unreadable_reply_is_quoted_where_a_reply_is_missed() -> None:

@@ -18,7 +18,7 @@ from stepward.model.agents import AgentHealth
 from stepward.model.messages.requests import Request, idempotency_key, reply_queue, request_queue
 from stepward.model.messages.signing import Signer
 from stepward.transport.broker.batching import MessageBatch
-from stepward.transport.broker.consuming.consumer import Consumer
+from stepward.transport.broker.consuming.consumer import Consumer, Source
 from stepward.transport.broker.dead_letters import BrokerDeadLetter
 from stepward.transport.broker.rejections import Rejections
 from stepward.transport.contract import AgentMessage
@@ -31,6 +31,8 @@ NEVER = float("inf")
 LONG = 60.0
 """Seconds to the complete-by of a request that is to end before."""
 PRIORITY = 5
+ATTACH_SECONDS = 15.0
+"""Seconds within which another instance stands in the Agent's queue."""
 MOST_AT_ONCE = 16
 """Most broker messages that are asked for at once."""
 
@@ -135,9 +137,15 @@ class SchedulerRole:
         )
 
     async def take_as_another_instance(self, seconds: float) -> list[AgentMessage]:
-        """What another instance of the Agent is given within that time; taken requests are settled."""
-        consumer = self._reading(self._requests, self._wire)
+        """What another instance of the Agent is given within that time; taken requests are settled.
+
+        The time counts from when it stands in the queue, which takes long at a broker under load.
+        """
+        sources: list[Source[Any]] = []
+        consumer = self._reading(self._requests, self._wire, sources.append)
         try:
+            async with asyncio.timeout(ATTACH_SECONDS):
+                await sources[0].ask(1, self._lease)
             async with asyncio.timeout(seconds):
                 found = await consumer.take(1, self._lease)
             await consumer.settle([delivery.token for delivery in found])
@@ -152,11 +160,18 @@ class SchedulerRole:
         if self._reader is not None and self._reader.done():
             self._reader.result()
 
-    def _reading(self, queue: str, wire: Wire) -> Consumer[Any]:
+    def _reading(self, queue: str, wire: Wire, noted: Callable[[Source[Any]], None] = lambda _: None) -> Consumer[Any]:
+        """A consumer of the queue; ``noted`` is called with its source."""
         observers = Observers()
+
+        def source(consumer: Consumer[Any]) -> Source[Any]:
+            made: Source[Any] = self._broker.source(queue, consumer)
+            noted(made)
+            return made
+
         return Consumer(
             queue,
-            lambda consumer: self._broker.source(queue, consumer),
+            source,
             wire=wire,
             now=self.now,
             observers=observers,
