@@ -92,6 +92,7 @@ async def test_the_same_store_has_claimed_before_though_the_broker_is_slow() -> 
 
 
 async def test_of_two_stores_that_claim_at_once_one_is_refused() -> None:
+    client_of_amqp10()
     broker = Broker()
     outcomes = await asyncio.gather(claimed(broker, "one", "a"), claimed(broker, "two", "b"), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [bool, SettingsError]
