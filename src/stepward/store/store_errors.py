@@ -9,10 +9,14 @@ class ShardElsewhere(StoreUnavailable):
     """The store holds the shard of an id no more: it is at, or on its way to, another partition."""
 
     def __init__(self, shard: int) -> None:
+        self.shard = shard
         super().__init__(
             f"shard {shard}: expected it in this store, found it moved to another partition; ask again, and "
             "start the process with every store of the application if that goes on"
         )
+
+    def __reduce__(self) -> tuple[type[ShardElsewhere], tuple[int]]:
+        return ShardElsewhere, (self.shard,)
 
 
 class OtherApplication(StoreUnusable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from stepward.clock import Environment
@@ -10,7 +11,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.notifier import Notifier
-from stepward.store.postgres.engine.query_catalogue import row_codec
+from stepward.store.postgres.engine.query_catalogue import quoted, row_codec
 from stepward.store.postgres.engine.search_dialect import search_dialect
 from stepward.store.postgres.hot import open_transaction
 from stepward.store.postgres.hot.messages import PostgresMessages
@@ -64,6 +65,7 @@ class PostgresStore:
         try:
             if not await self._database.others.read(versions.is_current, self._app, self._place.shown):
                 await migrate(self._database, self._app)
+            await self.host.partition()
             # Only now is it known whether a pooler stands between.
             await self._notifier.open()
         except BaseException:
@@ -78,6 +80,15 @@ class PostgresStore:
     def statements(self) -> int:
         """How many statements were executed so far."""
         return self._database.statements
+
+    @property
+    def schema(self) -> str:
+        """The schema of its tables, as it stands in SQL."""
+        return quoted(self._database.schema)
+
+    def moving(self) -> AbstractAsyncContextManager[open_transaction.PostgresTransaction]:
+        """A transaction that moves shards: it does not keep them where they are."""
+        return open_transaction.opened(self._database, self._notifier, enters=False)
 
     def _engine(self) -> VerbEngine:
         database = self._database

@@ -24,6 +24,8 @@ class VerbConnection(ABC):
 
     def __init__(self, queries: Mapping[str, str]) -> None:
         self._queries = queries
+        self.held: str | None = None
+        """What ``shards`` returns, where an engine knows it from the beginning of a transaction on."""
 
     def query(self, name: str) -> str:
         """The text of a query, for composed statements."""
@@ -80,15 +82,15 @@ class VerbConnection(ABC):
         """Appends acts to the audit, at the latest when the transaction commits."""
 
     async def shards(self) -> str | None:
-        """The shards that the store holds, as in its record; None where the store is no partition, or gives none away.
+        """The shards that the store holds, as in its record; None where the store is no partition.
 
         They do not change before the transaction ends.
         """
-        return None
+        return self.held
 
     async def shards_beside(self, inserted: Sequence[VerbRow]) -> str | None:
         """As ``shards``, without a statement where the rows that ``submission.insert`` returned say it."""
-        return None
+        return self.held
 
     async def follow_commits(self) -> None:  # noqa: B027  an engine may have nothing to do
         """Makes the commit of this transaction wait until all that it has read is as durable as itself."""

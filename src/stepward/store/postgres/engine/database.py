@@ -9,6 +9,7 @@ from stepward.store.address import PostgresPlace
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.connecting.connector import (
     PINNED,
+    READ_COMMITTED,
     REPLANNED,
     SHARED_SECONDS,
     STATEMENT_SECONDS,
@@ -18,6 +19,7 @@ from stepward.store.postgres.engine.connecting.connector import (
 from stepward.store.postgres.engine.connecting.pool import Pool
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.error_translation import BROKEN, translated
+from stepward.store.postgres.engine.shard_gate import ShardGate
 from stepward.store.postgres.engine.transactions import Transactions
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.sealing.row_codec import RowCodec
@@ -46,8 +48,9 @@ class Database:
         self.codec = codec
         self.connector = Connector(place, schema, codec)
         self._unconfirmed = UnconfirmedCommits(place.shown)
+        self.gate = ShardGate(schema)
         self.turns = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
-        self.leases = self._lane(self.connect, 1, environment, STATEMENT_SECONDS)
+        self.leases = self._lane(self.connect, 1, environment, STATEMENT_SECONDS, enters=False)
         self.others = self._lane(self.connect, OTHERS, environment, STATEMENT_SECONDS)
         self.shared = self._lane(self._connect_shared, TRANSACTIONS, environment, SHARED_SECONDS)
 
@@ -77,7 +80,7 @@ class Database:
 
     async def connect(self) -> Connection:
         """A new connection for our own statements."""
-        return await self._with_clock(await self.connector.connect(PINNED))
+        return await self._with_clock(await self.connector.connect(PINNED | READ_COMMITTED))
 
     async def hear(self, connection: Connection) -> None:
         """Ask for the server's clock."""
@@ -101,8 +104,13 @@ class Database:
         return connection
 
     def _lane(
-        self, connect: Callable[[], Awaitable[Connection]], size: int, environment: Environment, seconds: float
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        size: int,
+        environment: Environment,
+        seconds: float,
+        *,
+        enters: bool = True,
     ) -> Transactions:
-        return Transactions(
-            Pool(connect, size, self.place.shown), environment, self.place.shown, seconds, self._unconfirmed
-        )
+        pool, gate = Pool(connect, size, self.place.shown), self.gate if enters else None
+        return Transactions(pool, environment, self.place.shown, seconds, self._unconfirmed, gate)

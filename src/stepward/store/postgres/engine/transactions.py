@@ -13,6 +13,7 @@ from stepward.errors import StoreUnavailable
 from stepward.store.postgres.engine.connecting.pool import Pool
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.error_translation import AGAIN, BROKEN, DATA, UNKNOWN, translated
+from stepward.store.postgres.engine.shard_gate import ShardGate
 from stepward.store.postgres.engine.unconfirmed_commits import UnconfirmedCommits
 from stepward.store.store_errors import commit_unknown, detail, refused
 
@@ -30,9 +31,17 @@ class Transactions:
     """Connections of one purpose, and how work is done on them."""
 
     def __init__(
-        self, pool: Pool, environment: Environment, place: str, seconds: float, unconfirmed: UnconfirmedCommits
+        self,
+        pool: Pool,
+        environment: Environment,
+        place: str,
+        seconds: float,
+        unconfirmed: UnconfirmedCommits,
+        gate: ShardGate | None = None,
     ) -> None:
         self.pool = pool
+        self._gate = gate
+        """What transactions enter as they begin; None: they write nothing that moves."""
         self._unconfirmed = unconfirmed
         self._environment = environment
         self._place = place
@@ -105,13 +114,13 @@ class Transactions:
         return await self._translated(attempt)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
+    async def transaction(self, *, enters: bool = True) -> AsyncIterator[Connection]:
         """A transaction that stays open across awaits; what its statements raise within comes out as it is.
 
-        What an application leaves in the session is taken out of it.
+        What an application leaves in the session is taken out of it. ``enters``: whether it enters the gate of shards.
         """
         async with self._acquired() as connection:
-            await self._translated(lambda: self._begin(connection))
+            await self._translated(lambda: self._begin(connection, enters=enters))
             try:
                 try:
                     yield connection
@@ -148,10 +157,14 @@ class Transactions:
             await connection.bind(self.seconds)
             yield connection
 
-    async def _begin(self, connection: Connection) -> None:
+    async def _begin(self, connection: Connection, *, enters: bool = True) -> None:
         await self._unconfirmed.settle(connection)
         try:
-            await connection.run("begin")
+            if self._gate is None or not enters:
+                connection.held = None
+                await connection.run("begin")
+            else:
+                await self._gate.begin(connection)
         except asyncio.CancelledError:
             # It may open after all, under the next verb that acquires the connection.
             connection.raw.terminate()

@@ -97,10 +97,13 @@ class PostgresTransaction(OpenTransaction):
 
 
 @asynccontextmanager
-async def opened(database: Database, notifier: Notifier) -> AsyncIterator[PostgresTransaction]:
-    """A transaction of its own: commits when left, rolls back on an exception."""
+async def opened(database: Database, notifier: Notifier, *, enters: bool = True) -> AsyncIterator[PostgresTransaction]:
+    """A transaction of its own: commits when left, rolls back on an exception.
+
+    ``enters``: whether the shards of a partition stay while it lasts.
+    """
     transaction_scopes.refuse_nested(database)
-    async with database.shared.transaction() as connection:
+    async with database.shared.transaction(enters=enters) as connection:
         with transaction_scopes.entered(database) as scope, proxied(connection) as lent:
             yield PostgresTransaction(connection, database, scope, lent)
     notifier.ring()

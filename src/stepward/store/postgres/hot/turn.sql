@@ -178,12 +178,14 @@ on conflict (task, name) do update set value = excluded.value, at = excluded.at
 returning 1
 
 -- name: append
--- Appends values to streams, and returns a row for each; the streams are locked in order.
+-- Appends values to streams, and returns a row for each; the streams are locked in order. The function alone would wait
+-- for a table that is locked after the statement's snapshot was taken: the condition has it locked before.
 select generate_series(1, {schema}.append_values(g.task, g.name, g.given, g.at))
 from (
     select task, name, array_agg(value order by place) as given, max(at) as at
     from unnest($1::text[], $2::text[], $3::bytea[], $4::float8[]) with ordinality as v (task, name, value, at, place)
     group by task, name order by task, name) as g
+where not exists (select 1 from {schema}.task where false for key share)
 
 -- name: put_request
 -- Appends requests to the queues of their Agents.

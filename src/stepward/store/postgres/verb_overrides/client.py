@@ -80,7 +80,7 @@ class PostgresClient(ClientVerbs):
         return submitted
 
     async def _submit_all(self, new: Sequence[NewTask]) -> Sequence[Submitted | Exception]:
-        return await submit_all(self._transactions, new)
+        return await submit_all(self._database, new)
 
 
 def _size_of_completion(act: Completion) -> ActSize:

@@ -113,13 +113,6 @@ async def insert(
     return [_answer(task, firsts[task.id], created, known) for task in tasks]
 
 
-async def create(connection: VerbConnection, tasks: Sequence[Task]) -> set[str]:
-    """Inserts tasks of different ids, and nothing else; returns the uids of those whose ids are new."""
-    await check_shards(connection, [task.id for task in tasks])
-    ordered = sorted(tasks, key=attrgetter("id"))
-    return {row[0] for row in await connection.insert_each("submission.insert", list(map(astuple, ordered)))}
-
-
 async def _existing(connection: VerbConnection, ids: list[str]) -> dict[str, VerbRow]:
     found = {row[0]: row for row in await connection.rows("submission.existing", ids)}
     if found:

@@ -40,6 +40,8 @@ PINNED = {
     "jit": "off",
 }
 """For our own statements alone: each is prepared once and goes over an index, whatever the tables held by then."""
+READ_COMMITTED = {"default_transaction_isolation": "read committed"}
+"""For our own statements: one that has waited for a lock sees what was committed by then."""
 REPLANNED = {"plan_cache_mode": "force_custom_plan"}
 """For connections that applications use too: their statements are planned as if they were alone."""
 
