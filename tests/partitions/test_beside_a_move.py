@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
 
@@ -19,13 +18,16 @@ from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, StoredMessage, TaskSearch
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of, shard_of_key
-from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, looked_up, move
+from tests.partitions.places import changed, in_files, looked_up
+from tests.partitions.test_moving import FAILPOINTS, MOVED, Bank, add, application, ended, homes, move
+from tests.tiers import nightly
 from tests.until import until
 
 
-@pytest.fixture
-def stores(tmp_path: Path) -> list[str]:
-    return [f"sqlite:///{tmp_path / name}.db" for name in ("a", "b", "c")]
+@pytest.fixture(params=["sqlite", nightly("postgres")])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """As in ``conftest.py``; what both engines have in common is tried on one of them for each change."""
+    return list(request.getfixturevalue("postgres_stores")) if request.param == "postgres" else in_files(tmp_path)
 
 
 def ids(prefix: str, shards: frozenset[int]) -> Iterator[str]:
@@ -135,8 +137,8 @@ async def test_a_message_is_put_where_its_shard_is_alone(stores: list[str], monk
         await ended(client, second)
         queued = "select count(*) from stepward_message where queue like '%submissions%'"
         await until(lambda: asyncio.sleep(0, looked_up(stores[0], queued)), lambda found: found == [(0,)])
-        letters = "select seq from sqlite_sequence where name = 'stepward_dead_letter'"
-        assert [looked_up(store, letters) for store in stores] == [[], [], []]
+        letters = "select count(*) from stepward_dead_letter"
+        assert [looked_up(store, letters) for store in stores] == [[(0,)], [(0,)], [(0,)]]
 
 
 async def test_a_task_that_moves_while_it_is_listed_is_listed_once(stores: list[str]) -> None:
@@ -223,8 +225,7 @@ async def test_a_batch_that_goes_on_in_the_new_store_alone_is_waited_for(stores:
         batch = await client.batches.start(preview, rate=0.01)
         await client.batches.pause(batch.id)
         for store in stores[:2]:
-            with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection, connection:
-                connection.execute("update stepward_batch set state = 'done', finished_at = created_at")
+            changed(store, "update stepward_batch set state = 'done', finished_at = created_at")
         with pytest.raises(Refused, match="expected no batch under way"):
             await move(stores)
         assert looked_up(stores[2], "select value ->> 'shards' from stepward_meta where key = 'partition'") == [

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from click.testing import CliRunner
@@ -41,6 +39,7 @@ from stepward.store.open_store import open_store
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.move import add_store, move_share
 from stepward.store.partitions.placement import initial_shards, read_shards, shard_of, shard_of_key
+from tests.partitions.places import looked_up, tables_of
 from tests.until import until
 
 SEED = 450_160_101
@@ -73,7 +72,7 @@ class Bank:
             self.charged[order].add(what)
 
 
-def application(stores: Sequence[str], bank: Bank) -> App:
+def application(stores: Sequence[str] | str, bank: Bank) -> App:
     agent = Agent("bank", concurrency=8)
 
     @agent.operation(complete_by="30s")
@@ -125,11 +124,6 @@ def is_refused(order: str) -> bool:
     return int(order.rpartition("-")[2]) % 5 == 0
 
 
-@pytest.fixture
-def stores(tmp_path: Path) -> list[str]:
-    return [f"sqlite:///{tmp_path / name}.db" for name in ("a", "b", "c")]
-
-
 @asynccontextmanager
 async def opened(stores: Sequence[str], failpoint: str = "") -> AsyncIterator[tuple[list[Store], Environment]]:
     """The stores, each by itself; the process would end at the second pass of the failpoint."""
@@ -163,12 +157,6 @@ async def move(stores: Sequence[str], failpoint: str = "") -> list[int]:
             async for moved in move_share(found, environment):
                 shards.append(moved.shard)  # noqa: PERF401  it may be cut off
     return shards
-
-
-def looked_up(store: str, sql: str) -> list[tuple[object, ...]]:
-    """Rows of a store as they stand in its file."""
-    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
-        return connection.execute(sql).fetchall()
 
 
 def homes(stores: Sequence[str]) -> dict[str, list[int]]:
@@ -397,9 +385,9 @@ def invoked(*words: str) -> str:
 
 def test_every_table_is_one_that_moves_or_stays(stores: list[str]) -> None:
     asyncio.run(_make(stores[0]))
-    tables = {str(name) for (name,) in looked_up(stores[0], "select name from sqlite_master where type = 'table'")}
+    tables = set(tables_of(stores[0]))
     known = {*rows.OF_TASK, *rows.OF_KEY, rows.WITH_ALERT, rows.WITH_MESSAGE, *rows.BY_TRIGGER, *rows.STAYS}
-    assert {table for table in tables if not table.startswith("sqlite_")} == known
+    assert tables == known
 
 
 async def _make(store: str) -> None:

@@ -13,16 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 from stepward.errors import Refused
-from stepward.store.contract import Store, Transaction
+from stepward.store.contract import Transaction
 from stepward.store.contract.values.partition_record import PartitionRecord
-from stepward.store.named_queries import load_queries
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.rows import Piece
 from stepward.store.partitions.moving.scan import Scan, Share
+from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.partitions.placement import read_shards
 from stepward.store.partitions.placement import written as written_shards
-
-Q = load_queries(__package__, "moving.sql")
 
 
 class Keeper(Protocol):
@@ -37,106 +35,123 @@ class Keeper(Protocol):
         ...
 
 
-async def read_record(transaction: Transaction) -> PartitionRecord:
+async def read_record(tables: MovingTables, transaction: Transaction) -> PartitionRecord:
     """The record of a partition, which does not change before the transaction ends."""
-    ((value,),) = await transaction.execute(Q["record"])
+    ((value,),) = await tables.run(transaction, "record")
     return msgspec.json.decode(value, type=PartitionRecord)
 
 
-async def write_record(transaction: Transaction, record: PartitionRecord) -> None:
+async def write_record(tables: MovingTables, transaction: Transaction, record: PartitionRecord) -> None:
     """Replaces the record."""
-    await transaction.execute(Q["write_record"], (msgspec.json.encode(record).decode(),))
+    await tables.run(transaction, "write_record", msgspec.json.encode(record).decode())
 
 
-async def refuse_batches(transaction: Transaction) -> None:
+async def refuse_batches(tables: MovingTables, transaction: Transaction) -> None:
     """Raises Refused while a batch runs: it would miss a task that moves, or act on it twice."""
-    if (await transaction.execute(Q["batches"]))[0][0]:
+    if (await tables.run(transaction, "batches"))[0][0]:
         raise Refused("partitions: expected no batch under way, found one; wait for it, or stop it, and move again")
 
 
-async def leave(source: Store, shard: int, scan: Scan, keeper: Keeper, before_commit: Callable[[], None]) -> int | None:
+async def leave(
+    source: MovingTables, shard: int, scan: Scan, keeper: Keeper, before_commit: Callable[[], None]
+) -> int | None:
     """Lets a shard go; returns how many tasks went, None where it has gone before. Raises Refused while a batch runs.
 
     The commit is the point from which the new store has the shard, whether or not it has taken it in yet.
     """
-    async with source.client.transaction() as transaction:
-        record = await read_record(transaction)
+    async with source.alone() as transaction:
+        record = await read_record(source, transaction)
         held = read_shards(record.shards)
         if shard not in held:
             return None
-        await refuse_batches(transaction)
+        await refuse_batches(source, transaction)
         # Within the lock, so that no other move of the shard is keeping parts.
         await keeper.forget()
-        share = await scan.share(transaction, shard)
-        await _give_back(transaction, share.tasks, source.now())
-        await _withdraw(transaction, share.tasks)
-        await _keep_all(transaction, share, keeper)
-        await _delete_all(transaction, share, source.now())
-        await write_record(transaction, replace(record, shards=written_shards(held - {shard})))
+        departing = Departing(source, transaction, await scan.share(transaction, shard))
+        await departing.release()
+        await departing.keep(keeper)
+        await departing.delete()
+        await write_record(source, transaction, replace(record, shards=written_shards(held - {shard})))
         before_commit()
-        return len(share.tasks)
+        return len(departing.share.tasks)
 
 
-async def _give_back(transaction: Transaction, tasks: Sequence[str], now: float) -> None:
-    for chunk in rows.chunks(tasks):
-        await transaction.execute(Q["give_back"], (chunk, now))
+class Departing:
+    """What one shard has in the store that it leaves, with the store locked."""
 
+    def __init__(self, source: MovingTables, transaction: Transaction, share: Share) -> None:
+        self.share = share
+        self._source = source
+        self._transaction = transaction
 
-async def _withdraw(transaction: Transaction, tasks: Sequence[str]) -> None:
-    """Deletes requests that no Agent has taken: the new owner sends them again, and cannot revoke these."""
-    for chunk in rows.chunks(tasks):
-        await transaction.execute(Q["withdraw"], (chunk,))
+    async def release(self) -> None:
+        """Releases the tasks that a Scheduler works on, and deletes requests that no Agent has taken: the new owner
+        sends them again, and cannot revoke these."""
+        for chunk in rows.chunks(self.share.tasks):
+            await self._run("give_back", chunk, self._source.now())
+            await self._run("unwatch", chunk, self._source.now())
+        for chunk in rows.chunks(self.share.tasks):
+            await self._run("withdraw", chunk)
 
+    async def keep(self, keeper: Keeper) -> None:
+        """Keeps every row in the new store."""
+        pieces: list[Piece] = []
+        for piece in [*await self._of_tasks(), *await self._of_keys()]:
+            for start in range(0, len(piece.rows), rows.ROWS_READ):
+                pieces.append(piece._replace(rows=piece.rows[start : start + rows.ROWS_READ]))
+                if sum(_size(part) for part in pieces) >= rows.PART_BYTES:
+                    await keeper.keep(rows.written(pieces))
+                    pieces = []
+        if pieces:
+            await keeper.keep(rows.written(pieces))
 
-async def _keep_all(transaction: Transaction, share: Share, keeper: Keeper) -> None:
-    pieces: list[Piece] = []
-    for piece in [*await _of_tasks(transaction, share.tasks), *await _of_keys(transaction, share)]:
-        for start in range(0, len(piece.rows), rows.ROWS_READ):
-            pieces.append(piece._replace(rows=piece.rows[start : start + rows.ROWS_READ]))
-            if sum(_size(part) for part in pieces) >= rows.PART_BYTES:
-                await keeper.keep(rows.written(pieces))
-                pieces = []
-    if pieces:
-        await keeper.keep(rows.written(pieces))
+    async def delete(self) -> None:
+        """Deletes every row here; tasks that wait for a permit ask again where one has gone."""
+        passes_permits = False
+        for chunk in rows.chunks(self.share.tasks):
+            passes_permits |= bool((await self._run("permits", chunk))[0][0])
+            await self._run("delete_receipts", chunk)
+        for table, column, values in self._places():
+            await self._source.delete(self._transaction, table, column, values)
+        if passes_permits:
+            await self._run("ask_again", self._source.now())
+
+    def _places(self) -> list[tuple[str, str, Sequence[Any]]]:
+        share = self.share
+        return [
+            *((table, owner, share.tasks) for table, owner in rows.OF_TASK.items()),
+            (rows.WITH_MESSAGE, "token", share.messages),
+            ("stepward_message", "token", share.messages),
+            ("stepward_dead_letter", "number", share.letters),
+            ("stepward_schedule", "name", share.schedules),
+            ("stepward_submission_key", "key", self._keys),
+        ]
+
+    @property
+    def _keys(self) -> list[str]:
+        return sorted({key for _, _, key in self.share.keys})
+
+    async def _of_tasks(self) -> list[Piece]:
+        found = [await self._piece(table, owner, self.share.tasks) for table, owner in rows.OF_TASK.items()]
+        alerts = next(piece for piece in found if piece.table == "stepward_alert")
+        number = alerts.columns.index("number")
+        return [*found, await self._piece(rows.WITH_ALERT, "number", [row[number] for row in alerts.rows])]
+
+    async def _of_keys(self) -> list[Piece]:
+        return [
+            await self._piece("stepward_message", "token", self.share.messages),
+            await self._piece("stepward_dead_letter", "number", self.share.letters),
+            await self._piece("stepward_schedule", "name", self.share.schedules),
+            await self._piece("stepward_submission_key", "key", self._keys),
+        ]
+
+    async def _piece(self, table: str, column: str, values: Sequence[Any]) -> Piece:
+        order = rows.GENERATED.get(table, column)
+        return Piece(table, *await self._source.rows(self._transaction, table, column, values, order))
+
+    async def _run(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return await self._source.run(self._transaction, query, *values)
 
 
 def _size(piece: Piece) -> int:
     return sum(len(cell) if isinstance(cell, bytes | str) else 8 for row in piece.rows for cell in row)
-
-
-async def _of_tasks(transaction: Transaction, tasks: Sequence[str]) -> list[Piece]:
-    found = [await _piece(transaction, table, owner, tasks) for table, owner in rows.OF_TASK.items()]
-    alerts = next(piece for piece in found if piece.table == "stepward_alert")
-    number = alerts.columns.index("number")
-    return [*found, await _piece(transaction, rows.WITH_ALERT, "number", [row[number] for row in alerts.rows])]
-
-
-async def _of_keys(transaction: Transaction, share: Share) -> list[Piece]:
-    pieces = [
-        await _piece(transaction, "stepward_message", "token", share.messages),
-        await _piece(transaction, "stepward_dead_letter", "number", share.letters),
-        await _piece(transaction, "stepward_schedule", "name", share.schedules),
-    ]
-    named = await _piece(transaction, "stepward_submission_key", "key", sorted({key for _, _, key in share.keys}))
-    return [*pieces, named]
-
-
-async def _piece(transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> Piece:
-    columns = await rows.columns_of(transaction, table)
-    return Piece(table, columns, await rows.rows_of(transaction, table, column, values))
-
-
-async def _delete_all(transaction: Transaction, share: Share, now: float) -> None:
-    passes_permits = False
-    for chunk in rows.chunks(share.tasks):
-        passes_permits |= bool((await transaction.execute(Q["permits"], (chunk,)))[0][0])
-        await transaction.execute(Q["delete_receipts"], (chunk,))
-    for table, owner in rows.OF_TASK.items():
-        await rows.delete_rows(transaction, table, owner, share.tasks)
-    await rows.delete_rows(transaction, rows.WITH_MESSAGE, "token", share.messages)
-    await rows.delete_rows(transaction, "stepward_message", "token", share.messages)
-    await rows.delete_rows(transaction, "stepward_dead_letter", "number", share.letters)
-    await rows.delete_rows(transaction, "stepward_schedule", "name", share.schedules)
-    await rows.delete_rows(transaction, "stepward_submission_key", "key", sorted({key for _, _, key in share.keys}))
-    if passes_permits:
-        await transaction.execute(Q["ask_again"], (now,))

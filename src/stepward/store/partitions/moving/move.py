@@ -15,18 +15,18 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.contract import Store, TaskSearch
 from stepward.store.contract.values.partition_record import PartitionRecord
-from stepward.store.named_queries import load_queries
 from stepward.store.partitions.enrolment import share_key, store_id
-from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.arrival import Staging, arrive
 from stepward.store.partitions.moving.beginning import check_restarted, record_of_only
 from stepward.store.partitions.moving.departure import leave, read_record, write_record
+from stepward.store.partitions.moving.postgres_tables import PostgresTables
 from stepward.store.partitions.moving.scan import Scan
+from stepward.store.partitions.moving.sqlite_tables import SqliteTables
+from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards, written
 from stepward.store.partitions.record import new_record
+from stepward.store.postgres.store import PostgresStore
 from stepward.store.sqlite.store import SqliteStore
-
-Q = load_queries(__package__, "moving.sql")
 
 CLOCK_SECONDS = 1.0
 """Most seconds between the clocks of two stores: instants move as they are."""
@@ -56,12 +56,17 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
 
     Raises SettingsError.
     """
-    _check_engine(stores)
+    tables = _tables(stores, environment)
     *known, new = stores
     count = len(stores)
     records = [await store.host.partition() for store in known]
     first = await store_id(known[0], environment)
     if records == [None]:
+        if isinstance(known[0], PostgresStore):
+            raise SettingsError(
+                "partitions: expected an application with several stores, or with one in an SQLite file, found its "
+                "only store on PostgreSQL, which clients may know alone; begin with two stores there"
+            )
         records = [record_of_only(first)]
     for number, record in enumerate(records, 1):
         _check_settled(record, number, count, first)
@@ -73,38 +78,40 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     if added is not None and replace(added, shards=place.shards) != place:
         raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
     await share_key(stores, environment)
-    await _copy_settings(known[0], new)
+    await _copy_settings(tables[0], tables[-1])
     if count == 2 and records[0] is not None:
         await known[0].host.keep_partition(records[0])
     await new.host.keep_partition(place)
-    for store in reversed(known):
-        async with store.client.transaction() as transaction:
-            record = await read_record(transaction)
+    for each in reversed(tables[:-1]):
+        async with each.transaction() as transaction:
+            record = await read_record(each, transaction)
             if record.count < count:
-                await write_record(transaction, replace(record, count=count, added_at=store.now()))
+                await write_record(each, transaction, replace(record, count=count, added_at=each.now()))
 
 
 async def move_share(stores: Sequence[Store], environment: Environment) -> AsyncIterator[Moved]:
     """Moves to the last of these open stores what it does not hold of its share yet. Raises SettingsError, Refused."""
-    _check_engine(stores)
-    target, count = stores[-1], len(stores)
-    await _check_ready(stores, environment)
+    tables, count = _tables(stores, environment), len(stores)
+    target = tables[-1]
+    await _check_ready(tables, environment)
     await check_restarted(stores)
-    await _note_placed(stores)
+    await _note_placed(tables)
     # What a process with the former list has set since the store was added is not there.
-    await _copy_settings(stores[0], target)
-    before, scans = initial_shards(count - 1), {number: Scan() for number in range(count)}
+    await _copy_settings(tables[0], target)
+    before, scans = initial_shards(count - 1), [each.scan() for each in tables]
     held = read_shards((await _record(target)).shards)
     for shard in sorted(initial_shards(count)[-1] - held):
         place = next(n for n, shards in enumerate(before) if shard in shards)
         yield Moved(
-            shard, partition_name(place + 1), await _move(stores[place], target, shard, scans[place], environment)
+            shard, partition_name(place + 1), await _move(tables[place], target, shard, scans[place], environment)
         )
 
 
-async def _move(source: Store, target: Store, shard: int, scan: Scan, environment: Environment) -> int | None:
+async def _move(
+    source: MovingTables, target: MovingTables, shard: int, scan: Scan, environment: Environment
+) -> int | None:
     staging = Staging(target, shard)
-    await scan.look_ahead(source)
+    await scan.look_ahead()
     environment.failpoint("shard.leave.before")
     moved = await leave(source, shard, scan, staging, lambda: environment.failpoint("shard.commit.before"))
     environment.failpoint("shard.leave.after")
@@ -113,7 +120,8 @@ async def _move(source: Store, target: Store, shard: int, scan: Scan, environmen
     return moved
 
 
-async def _check_ready(stores: Sequence[Store], environment: Environment) -> None:
+async def _check_ready(tables: Sequence[MovingTables], environment: Environment) -> None:
+    stores = [each.store for each in tables]
     count, first = len(stores), await store_id(stores[0], environment)
     for number, store in enumerate(stores, 1):
         record = await store.host.partition()
@@ -128,26 +136,26 @@ async def _check_ready(stores: Sequence[Store], environment: Environment) -> Non
                 f"store: expected clocks that agree within {CLOCK_SECONDS:g} s, found {partition_name(number)} "
                 f"{ahead:.1f} s from the new store; begin the new store on a host whose clock is right"
             )
-    async with stores[-1].client.transaction() as transaction:
-        if not (await transaction.execute(Q["schedulers"]))[0][0]:
+    async with tables[-1].transaction() as transaction:
+        if not (await tables[-1].run(transaction, "schedulers"))[0][0]:
             raise SettingsError(
                 f"partitions: expected a Scheduler that serves {partition_name(count)}, found none; start the "
                 f"application with all {count} stores first"
             )
 
 
-async def _note_placed(stores: Sequence[Store]) -> None:
+async def _note_placed(tables: Sequence[MovingTables]) -> None:
     """Notes from when on each drawn id is placed: every process was started again with the new list, and draws so."""
-    for store in stores:
-        async with store.client.transaction() as transaction:
-            record = await read_record(transaction)
+    for each in tables:
+        async with each.transaction() as transaction:
+            record = await read_record(each, transaction)
             if record.placed_since is None:
-                await write_record(transaction, replace(record, placed_since=store.now() + DRAWN_SECONDS))
+                await write_record(each, transaction, replace(record, placed_since=each.now() + DRAWN_SECONDS))
 
 
-async def _record(store: Store) -> PartitionRecord:
-    async with store.client.transaction() as transaction:
-        return await read_record(transaction)
+async def _record(tables: MovingTables) -> PartitionRecord:
+    async with tables.transaction() as transaction:
+        return await read_record(tables, transaction)
 
 
 def _check_settled(record: PartitionRecord | None, number: int, count: int, first: str) -> None:
@@ -164,30 +172,35 @@ def _check_settled(record: PartitionRecord | None, number: int, count: int, firs
         )
 
 
-def _check_engine(stores: Sequence[Store]) -> None:
-    """Raises SettingsError for a store that gives no shards away."""
+def _tables(stores: Sequence[Store], environment: Environment) -> list[MovingTables]:
+    """The tables of each store. Raises SettingsError for stores of two engines: their rows differ."""
+    found: list[MovingTables] = []
     for number, store in enumerate(stores, 1):
-        if not isinstance(store, SqliteStore):
+        if isinstance(store, PostgresStore):
+            found.append(PostgresTables(store, environment.random))
+        elif isinstance(store, SqliteStore):
+            found.append(SqliteTables(store))
+        if len(found) != number or type(found[-1]) is not type(found[0]):
             raise SettingsError(
-                f"partitions: expected stores in SQLite files, found another in place {number}; begin one on "
-                "PostgreSQL with as many stores as it may need"
+                f"partitions: expected stores in SQLite files alone, or on PostgreSQL alone, found another in place "
+                f"{number}; add a store like the others"
             )
+    return found
 
 
-async def _copy_settings(source: Store, target: Store) -> None:
+async def _copy_settings(source: MovingTables, target: MovingTables) -> None:
     """Copies what operators and processes have set in every store, and the marks of encryption keys."""
-    async with source.client.transaction() as reading:
-        marks = await reading.execute(Q["key_marks"])
+    async with source.transaction() as reading:
+        marks = await source.run(reading, "key_marks")
         found = {}
         for table, some in COPIED.items():
-            columns = list(some or await rows.columns_of(reading, table))
-            found[table] = columns, await reading.execute(f"select {', '.join(columns)} from {table}")  # noqa: S608
-    async with target.client.transaction() as writing:
+            columns = list(some or await source.columns(reading, table))
+            found[table] = columns, await source.everything(reading, table, columns)
+    async with target.transaction() as writing:
         for mark in marks:
-            await writing.execute(Q["keep_mark"], mark)
+            await target.run(writing, "keep_mark", *mark)
         for table, (columns, those) in found.items():
-            for row in those:
-                await rows.insert_row(writing, table, columns, row, or_update=True)
+            await target.put(writing, table, columns, those)
 
 
 def shares(records: Sequence[PartitionRecord | None]) -> list[tuple[str, int, int]]:

@@ -54,6 +54,12 @@ set locked_by = null, complete_by = case when state = 'waiting' then complete_by
     state = case when state in ('undoing', 'suspended', 'waiting') then state else 'pending' end
 where uid in (select value from json_each(?1)) and locked_by is not null
 
+-- name: unwatch
+-- Lets running steps be sent again at once: replies to the instance that had them stay behind. What is to be finished
+-- from outside stays as it is.
+update stepward_step set watched = 0
+where task in (select value from json_each(?1)) and watched = 1 and deferred_at is null and complete_by > ?2
+
 -- name: permits
 -- Returns how many of the tasks have a permit.
 select count(*) from stepward_task_permit where held = 1 and task in (select value from json_each(?1))

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from stepward.store.contract import Transaction
-
 OF_TASK = {
     "stepward_task": "uid",
     "stepward_step": "task",
@@ -74,33 +72,3 @@ def written(pieces: Iterable[Piece]) -> bytes:
 def read(part: bytes) -> list[Piece]:
     """The pieces that ``written`` wrote."""
     return msgspec.msgpack.decode(part, type=list[Piece])
-
-
-async def columns_of(transaction: Transaction, table: str) -> list[str]:
-    """The names of a table's columns."""
-    return [name for _, name, *_ in await transaction.execute(f"select * from pragma_table_info('{table}')")]  # noqa: S608
-
-
-async def rows_of(transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows of these tasks, or tokens, in the order in which they were inserted."""
-    order = GENERATED.get(table, column)
-    sql = f"select * from {table} where {column} in (select value from json_each(?1)) order by {order}"  # noqa: S608
-    return [row for chunk in chunks(values) for row in await transaction.execute(sql, (chunk,))]
-
-
-async def delete_rows(transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> None:
-    """Deletes the rows of these tasks, or tokens."""
-    sql = f"delete from {table} where {column} in (select value from json_each(?1))"  # noqa: S608
-    for chunk in chunks(values):
-        await transaction.execute(sql, (chunk,))
-
-
-async def insert_row(
-    transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any], *, or_update: bool = False
-) -> None:
-    """Inserts a row; where there is one, that is an error, or these columns are replaced."""
-    places, known = ", ".join("?" for _ in columns), ""
-    if or_update:
-        known = f" on conflict do update set {', '.join(f'{column} = excluded.{column}' for column in columns)}"
-    sql = f"insert into {table} ({', '.join(columns)}) values ({places}){known}"  # noqa: S608
-    await transaction.execute(sql, row)

@@ -5,17 +5,16 @@ Most rows are looked at before the store is locked; within the lock only those f
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from stepward.errors import InvalidPayload, Refused
 from stepward.model.messages.cloudevents import decode_event
-from stepward.store.contract import Store, Transaction
-from stepward.store.named_queries import load_queries
+from stepward.store.contract import Transaction
 from stepward.store.partitions.placement import is_drawn, shard_of, shard_of_key
-
-Q = load_queries(__package__, "moving.sql")
 
 ROWS_SCANNED = 5_000
 """Rows that are looked at in one transaction before the lock."""
@@ -27,6 +26,18 @@ GATHERED = "\x1f"
 
 Placed = TypeVar("Placed", str, int)
 Roots = dict[str, list[Placed]]
+
+
+class ScannedTables(Protocol):
+    """The tables of the store that is looked through."""
+
+    async def run(self, transaction: Transaction, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query of the engine's ``.sql`` file."""
+        ...
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A short transaction."""
+        ...
 
 
 class Share(NamedTuple):
@@ -42,59 +53,55 @@ class Share(NamedTuple):
     keys: list[tuple[str, str, str]]
 
 
-class Scan:
+class Scan(ABC):
     """What a store has, by shard and id of the root task."""
 
-    def __init__(self) -> None:
-        self._tasks: dict[int, Roots[str]] = {}
-        self._messages: dict[int, Roots[int]] = {}
-        self._letters: dict[int, Roots[int]] = {}
-        self._forget()
+    def __init__(self, tables: ScannedTables) -> None:
+        self._tables = tables
+        self.forget()
 
-    def _forget(self) -> None:
-        self._tasks, self._last = defaultdict(lambda: defaultdict(list)), (0, "")
-        self._messages, self._token = defaultdict(lambda: defaultdict(list)), 0
-        self._letters, self._number = defaultdict(lambda: defaultdict(list)), 0
+    def forget(self) -> None:
+        """Begins from nothing."""
+        self._tasks: dict[int, Roots[str]] = defaultdict(lambda: defaultdict(list))
+        self._messages: dict[int, Roots[int]] = defaultdict(lambda: defaultdict(list))
+        self._letters: dict[int, Roots[int]] = defaultdict(lambda: defaultdict(list))
 
-    async def look_ahead(self, store: Store) -> None:
-        """Looks at most of what there is, in short transactions."""
-        more = True
-        while more:
-            async with store.client.transaction() as transaction:
-                more = await self._look(transaction)
+    @abstractmethod
+    async def look_ahead(self) -> None:
+        """Looks at most of what there is, before the store is locked."""
+
+    @abstractmethod
+    async def finish(self, transaction: Transaction) -> None:
+        """Looks at what came since, with the store locked."""
+
+    def found_task(self, uid: str, id: str) -> None:
+        """Notes a task; one may be noted again."""
+        self._tasks[shard_of(id)][id.partition("/")[0]].append(uid)
+
+    def found_messages(self, rows: Sequence[tuple[Any, ...]]) -> int | None:
+        """Notes messages, by the ids of their tasks; returns the token of the last."""
+        return _placed(rows, self._messages)
+
+    def found_letters(self, rows: Sequence[tuple[Any, ...]]) -> int | None:
+        """Notes dead letters likewise; returns the number of the last."""
+        return _placed(rows, self._letters)
 
     async def share(self, transaction: Transaction, shard: int) -> Share:
         """What the shard has, with the store locked.
 
         A tree whose root holds a key goes with the key, whatever its id.
         """
-        while await self._look(transaction):
-            pass
-        keyed = {root: _shard_of_row(key) for root, key in await transaction.execute(Q["keyed"])}
+        await self.finish(transaction)
+        run = self._tables.run
+        keyed = {root: _shard_of_row(key) for root, key in await run(transaction, "keyed")}
         _check_drawn(keyed)
         mine = {root for root, home in keyed.items() if home == shard}
         tasks = _those(self._tasks, shard, mine, keyed)
         messages = _those(self._messages, shard, mine, keyed)
         letters = _those(self._letters, shard, mine, keyed)
-        names = [name for (name,) in await transaction.execute(Q["schedules"]) if shard_of(name) == shard]
-        keys = [(w, r, k) for w, r, k in await transaction.execute(Q["keys"]) if _shard_of_row(k) == shard]
+        names = [name for (name,) in await run(transaction, "schedules") if shard_of(name) == shard]
+        keys = [(w, r, k) for w, r, k in await run(transaction, "keys") if _shard_of_row(k) == shard]
         return Share(tasks, messages, letters, names, keys)
-
-    async def _look(self, transaction: Transaction) -> bool:
-        """Looks at the next rows; whether there may be more."""
-        rowid, uid = self._last
-        if rowid and await transaction.execute(Q["uid_at"], (rowid,)) != [(uid,)]:
-            # The last row was deleted, so that its number may have been given again.
-            self._forget()
-        tasks = await transaction.execute(Q["tasks_after"], (self._last[0], ROWS_SCANNED))
-        for rowid, uid, id in tasks:
-            self._tasks[shard_of(id)][id.partition("/")[0]].append(uid)
-            self._last = (rowid, uid)
-        messages = await transaction.execute(Q["messages_after"], (self._token, ROWS_SCANNED))
-        self._token = _placed(messages, self._messages) or self._token
-        letters = await transaction.execute(Q["letters_after"], (self._number, ROWS_SCANNED))
-        self._number = _placed(letters, self._letters) or self._number
-        return ROWS_SCANNED in (len(tasks), len(messages), len(letters))
 
 
 def _placed(rows: Sequence[tuple[Any, ...]], found: dict[int, Roots[int]]) -> int | None:
@@ -113,7 +120,7 @@ def _those(found: dict[int, Roots[Placed]], shard: int, mine: set[str], keyed: C
     for roots in found.values():
         for root in mine & roots.keys():
             chosen += roots[root]
-    return sorted(chosen)
+    return sorted(set(chosen))
 
 
 def _check_drawn(roots: Iterable[str]) -> None:

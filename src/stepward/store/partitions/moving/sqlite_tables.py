@@ -1,0 +1,111 @@
+"""The tables of a store in a file: a transaction that writes keeps every other writer waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from stepward.store.contract import Store, Transaction
+from stepward.store.named_queries import load_queries
+from stepward.store.partitions.moving.rows import chunks
+from stepward.store.partitions.moving.scan import ROWS_SCANNED, Scan
+from stepward.store.partitions.moving.tables import MovingTables, Rows
+
+Q = load_queries(__package__, "moving.sql")
+
+
+class SqliteTables(MovingTables):
+    """Implements ``MovingTables``."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, Q)
+
+    def scan(self) -> Scan:
+        return SqliteScan(self)
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.store.client.transaction()
+
+    def alone(self) -> AbstractAsyncContextManager[Transaction]:
+        return self.store.client.transaction()
+
+    async def _listed(self, transaction: Transaction, table: str) -> list[str]:
+        found = await transaction.execute(f"select * from pragma_table_info('{table}')")  # noqa: S608
+        return [name for _, name, *_ in found]
+
+    async def rows(
+        self, transaction: Transaction, table: str, column: str, values: Sequence[Any], order: str
+    ) -> tuple[list[str], Rows]:
+        columns = await self.columns(transaction, table)
+        listed = ", ".join(columns)
+        sql = f"select {listed} from {table} where {column} in (select value from json_each(?1)) order by {order}"  # noqa: S608
+        return columns, [row for chunk in chunks(values) for row in await transaction.execute(sql, (chunk,))]
+
+    async def everything(self, transaction: Transaction, table: str, columns: Sequence[str]) -> Rows:
+        return await transaction.execute(f"select {', '.join(columns)} from {table}")  # noqa: S608
+
+    async def delete(self, transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> None:
+        sql = f"delete from {table} where {column} in (select value from json_each(?1))"  # noqa: S608
+        for chunk in chunks(values):
+            await transaction.execute(sql, (chunk,))
+
+    async def insert(
+        self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        for row in rows:
+            await transaction.execute(_insert(table, columns), row)
+
+    async def insert_numbered(
+        self, transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any]
+    ) -> int:
+        await transaction.execute(_insert(table, columns), row)
+        ((number,),) = await self.run(transaction, "last_number")
+        return int(number)
+
+    async def put(
+        self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+    ) -> None:
+        known = f" on conflict do update set {', '.join(f'{column} = excluded.{column}' for column in columns)}"
+        for row in rows:
+            await transaction.execute(_insert(table, columns) + known, row)
+
+
+class SqliteScan(Scan):
+    """Goes on behind the last row: within the lock only those follow that came since."""
+
+    def __init__(self, tables: SqliteTables) -> None:
+        super().__init__(tables)
+        self._last, self._token, self._number = (0, ""), 0, 0
+
+    async def look_ahead(self) -> None:
+        more = True
+        while more:
+            async with self._tables.transaction() as transaction:
+                more = await self._look(transaction)
+
+    async def finish(self, transaction: Transaction) -> None:
+        while await self._look(transaction):
+            pass
+
+    async def _look(self, transaction: Transaction) -> bool:
+        """Looks at the next rows; whether there may be more."""
+        rowid, uid = self._last
+        if rowid and await self._tables.run(transaction, "uid_at", rowid) != [(uid,)]:
+            # The last row was deleted, so that its number may have been given again.
+            self.forget()
+            self._last, self._token, self._number = (0, ""), 0, 0
+        tasks = await self._tables.run(transaction, "tasks_after", self._last[0], ROWS_SCANNED)
+        for rowid, uid, id in tasks:
+            self.found_task(uid, id)
+            self._last = (rowid, uid)
+        messages = await self._tables.run(transaction, "messages_after", self._token, ROWS_SCANNED)
+        self._token = self.found_messages(messages) or self._token
+        letters = await self._tables.run(transaction, "letters_after", self._number, ROWS_SCANNED)
+        self._number = self.found_letters(letters) or self._number
+        return ROWS_SCANNED in (len(tasks), len(messages), len(letters))
+
+
+def _insert(table: str, columns: Sequence[str]) -> str:
+    places = ", ".join("?" for _ in columns)
+    return f"insert into {table} ({', '.join(columns)}) values ({places})"  # noqa: S608
