@@ -86,6 +86,14 @@ def test_an_agent_in_node_passes(broker: str, app: str) -> None:
     assert outcome(broker, app, (program("node", "nodejs"), str(AGENT))) == {}
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("broker", ["nats", "rabbitmq"])
+def test_an_agent_in_node_serves_one_partition(broker: str, app: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    built()
+    monkeypatch.setenv("CONTRACT_APP", partition := f"{app}.p2")
+    assert outcome(broker, partition, (program("node", "nodejs"), str(AGENT)), *SOME) == {}
+
+
 @pytest.mark.parametrize("broker", sampled(BROKERS), ids=BROKERS.values())
 def test_an_agent_in_python_passes(broker: str, app: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = f"sqlite:///{tmp_path}/contract.db"

@@ -35,6 +35,8 @@ interface Offered {
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,100}$/;
+/** An application, or one of its partitions: `orders.p2`. */
+const APP = /^[A-Za-z0-9_-]{1,100}(\.p[0-9]{1,2})?$/;
 const LEASE = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
 const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const MOST_CAPACITY = 100_000;
@@ -56,7 +58,7 @@ export class Agent {
   constructor(options: AgentOptions) {
     const log = options.log ?? ((line: string) => console.error(line));
     this.#options = { capacity: 16, ...options, log };
-    check(NAME.test(options.app) && NAME.test(options.name), "app and name of A-Z a-z 0-9 _ -", `${options.app}, ${options.name}`);
+    check(APP.test(options.app) && NAME.test(options.name), "app and name of A-Z a-z 0-9 _ -", `${options.app}, ${options.name}`);
     const { capacity: most } = this.#options;
     check(Number.isInteger(most) && most > 0 && most <= MOST_CAPACITY, `a capacity from 1 to ${MOST_CAPACITY}`, `${most}`);
     this.#lease = milliseconds(options.lease ?? process.env["STEPWARD_LEASE"] ?? "10s");

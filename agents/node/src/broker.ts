@@ -45,14 +45,15 @@ export interface Broker {
 export class Names {
   /** Prefix of subjects at NATS, of queues and exchanges at RabbitMQ. */
   readonly root: string;
-  /** The stream at NATS. */
+  /** The stream at NATS, whose name may have no dot. */
   readonly stream: string;
   /** The exchange or subject of broadcasts. */
   readonly told: string;
 
   constructor(app: string, prefix: string) {
     this.root = prefix === "" ? `stepward.${app}` : `${prefix}.stepward.${app}`;
-    this.stream = prefix === "" ? `STEPWARD_${app}` : `${prefix}+STEPWARD_${app}`;
+    const undotted = app.replace(".", "+");
+    this.stream = prefix === "" ? `STEPWARD_${undotted}` : `${prefix}+STEPWARD_${undotted}`;
     this.told = `${this.root}.told`;
   }
 }

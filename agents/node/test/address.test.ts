@@ -48,6 +48,9 @@ test("a prefix stands before every name", () => {
   assert.deepEqual({ ...new Names("orders", "") }, {
     root: "stepward.orders", stream: "STEPWARD_orders", told: "stepward.orders.told",
   });
+  assert.deepEqual({ ...new Names("orders.p2", "") }, {
+    root: "stepward.orders.p2", stream: "STEPWARD_orders+p2", told: "stepward.orders.p2.told",
+  });
   assert.deepEqual({ ...new Names("orders", "staging") }, {
     root: "staging.stepward.orders", stream: "staging+STEPWARD_orders", told: "staging.stepward.orders.told",
   });

@@ -12,10 +12,12 @@ from stepward.transport.rabbitmq.requests_and_replies import queue_declarations
 NATS, RABBITMQ, AMQP10 = "nats", "rabbitmq", "amqp10"
 AMQP = "0.3.0"
 PARAMETERS = {
-    "app": "The name of the application, as in its `App`.",
+    "app": "The name of the application, as in its `App`. Beside several stores each partition has requests, replies "
+    "and broadcasts of its own: their application is `shop.p2`, and in names of streams `shop+p2`.",
     "agent": "The name of the Agent.",
     "instance": "The requesting Scheduler: `replyto` is `replies.` and this.",
-    "queue": "The name of the submission queue, as in `app.submission`. At NATS `=` stands for each dot in it.",
+    "queue": "The name of the submission queue, as in `app.submission`. At NATS `=` stands for each dot in it. Beside "
+    "several stores `p2.orders` is the part of the partition `p2`, which its submission processes fill and empty.",
     "name": "The front end's choice: `replyto` is `replies.`, the application, a dot and this. At NATS `=` stands "
     "for each dot in it.",
 }

@@ -26,7 +26,7 @@ class Capacity(Struct, frozen=True, kw_only=True, gc=False, tag_field="type", ta
     """The version of CloudEvents."""
     id: Text
     """A random id for each announcement."""
-    source: Annotated[str, Meta(pattern=r"^/stepward/[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._:@-]{1,100}$")]
+    source: Annotated[str, Meta(pattern=r"^/stepward/[A-Za-z0-9_-]{1,100}(\.p[0-9]{1,2})?/[A-Za-z0-9._:@-]{1,100}$")]
     """The process: ``/stepward/orders/`` and a suffix that no other process ever has."""
     subject: Annotated[str, Meta(pattern=r"^agents\.[A-Za-z0-9_-]{1,100}$")]
     """The queue of its Agent: ``agents.mail``."""
