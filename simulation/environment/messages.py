@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextvars import Context
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from simulation.application.approvals import AGENT as APPROVING
 from simulation.environment.faults import Rates
@@ -82,7 +82,8 @@ class Network:
             return message
         self.trace.fault("reply garbled", message.task, message.key)
         if message.outcome is Outcome.COMPLETED:
-            return replace(message, output=self.chance.choice(NONSENSE))
+            # From another process: one of an Agent of the Scheduler's own has been read by its declaration.
+            return Reply(**{**asdict(message), "output": self.chance.choice(NONSENSE)})
         if message.error is not None:
             return replace(message, error=self.chance.choice(NONSENSE))
         return message
