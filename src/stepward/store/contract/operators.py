@@ -75,6 +75,12 @@ class OperatorStore(
         """The alerts of the task with that id, newest first."""
         ...
 
+    async def alerts_of(
+        self, condition: Condition, limit: int, open_only: bool, number: int | None = None
+    ) -> list[Alert]:
+        """The alerts of the tasks that fulfil a condition, newest first; only that of a number if one is given."""
+        ...
+
     async def acknowledge(self, number: int, actor: str) -> bool:
         """Acknowledges an alert in the name of ``actor``."""
         ...

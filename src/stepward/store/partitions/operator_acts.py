@@ -21,6 +21,7 @@ from stepward.store.partitions import merging
 from stepward.store.partitions.numbers import outside
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
+from stepward.store.search.conditions import Condition
 
 Numbered = TypeVar("Numbered", Alert, Audit, DeadLetter)
 
@@ -41,6 +42,17 @@ class PartitionedActs:
 
     async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
         found = await self._partitions.read_each(lambda store: store.operators.task_alerts(id, limit, open_only))
+        alerts = [self._outside(partition, alert) for partition, alerts in found for alert in alerts]
+        return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
+
+    async def alerts_of(
+        self, condition: Condition, limit: int, open_only: bool, number: int | None = None
+    ) -> list[Alert]:
+        if number is not None:
+            ((holder, (own,)),) = self._partitions.by_number([number]).items()
+            alerts = await holder.ask(lambda store: store.operators.alerts_of(condition, limit, open_only, own))
+            return [self._outside(holder, alert) for alert in alerts]
+        found = await self._partitions.read_each(lambda store: store.operators.alerts_of(condition, limit, open_only))
         alerts = [self._outside(partition, alert) for partition, alerts in found for alert in alerts]
         return sorted(alerts, key=lambda alert: alert.at, reverse=True)[:limit]
 

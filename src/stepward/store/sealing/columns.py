@@ -225,7 +225,15 @@ SHOWN: dict[str, Columns] = {
     ),
     "scheduler.inbox": INBOX,
     **_for_each(
-        ("client.alerts", "client.open_alerts", "client.task_alerts", "alerts.undelivered", "alerts.open_of"), ALERT
+        (
+            "client.alerts",
+            "client.open_alerts",
+            "client.task_alerts",
+            "client.numbered_alerts",
+            "alerts.undelivered",
+            "alerts.open_of",
+        ),
+        ALERT,
     ),
     **_for_each(("client.audits", "client.task_audits"), ACT_ROW),
     **_for_each(("completions.open_alert", "messages.open_alert"), OPEN_ALERT),

@@ -14,6 +14,7 @@ class SearchDialect(Struct, frozen=True, kw_only=True):
     """The sign before a parameter's number: ``?`` or ``$``."""
     task: str
     step: str
+    alert: str
     search: str
     """The table of labels and attributes."""
     unindexed: str

@@ -32,6 +32,21 @@ class SqlStatement(NamedTuple):
     values: list[Any]
 
 
+def alerts_statement(
+    dialect: SearchDialect, condition: Condition, limit: int, *, open_only: bool, number: int | None
+) -> SqlStatement:
+    """The statement for the numbers of alerts of tasks that fulfil the condition, newest first; of one alert by its
+    number."""
+    values = SqlValues(dialect.mark)
+    tests = [rendered(condition, dialect, values)]
+    tests += ["a.acknowledged_at is null"] if open_only else []
+    tests += [] if number is None else [f"a.number = {values.parameter(number)}"]
+    joined = f"from {dialect.alert} as a join {dialect.task} as t on t.uid = a.task where {' and '.join(tests)}"
+    return SqlStatement(
+        f"select a.number {joined} order by a.number desc limit {values.parameter(limit)}", values.values
+    )
+
+
 class SearchScope(NamedTuple):
     """The keys that a search covers: bounds of the creation, a position to begin after, an order."""
 

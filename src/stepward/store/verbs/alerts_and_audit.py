@@ -8,8 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
+from stepward.store import rows
 from stepward.store.rules.audit import audited_acts
 from stepward.store.rules.audit.audit_chain import FIRST_HASH, alert_values, audit_values, linked
+from stepward.store.search.statements import SqlStatement
 from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
 
 
@@ -68,3 +70,9 @@ async def link(connection: VerbConnection, acts: Sequence[tuple[Any, ...]]) -> N
         last = linked(last, values)
         many.append((*values, last))
     await connection.change_each("alerts_and_audit.insert_audit", many)
+
+
+async def found_alerts(connection: VerbConnection, wanted: SqlStatement) -> list[Alert]:
+    """The alerts whose numbers a statement returns, newest first."""
+    numbers = [number for (number,) in await connection.fetched(wanted.sql, *wanted.values)]
+    return [rows.alert(row) for row in await connection.rows("client.numbered_alerts", numbers)] if numbers else []

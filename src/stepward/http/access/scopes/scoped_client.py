@@ -41,8 +41,6 @@ from stepward.store.rules.batches import in_scope
 from stepward.store.rules.refusals import id_taken
 from stepward.store.search.conditions import both
 
-MOST_ALERTS = 1_000
-
 
 class FoundTask(Struct, frozen=True):
     """A task within the principal's scope, with its payloads: the caller checks ``principal.payloads`` before it
@@ -223,15 +221,17 @@ class ScopedClient:
         """Alerts of one task, or else of tasks in scope, newest first; without a scope also those of no task."""
         if id is not None:
             await self.find(id)
-        most = limit if self.principal.scope.is_everything else MOST_ALERTS
-        shown = (await self._in_scope(await self._client.alerts(most, open_only, id=id)))[:limit]
+        if id is not None or self.principal.scope.is_everything:
+            shown = await self._client.alerts(limit, open_only, id=id)
+        else:
+            shown = await self._alerts_in_scope(limit, open_only)
         await self._note_list("alerts", shown)
         return shown if self.principal.payloads else [hidden_alert(alert) for alert in shown]
 
     async def acknowledge(self, number: int) -> bool:
         """Acknowledges an alert; False if no open alert in scope has that number."""
         is_scoped = not self.principal.scope.is_everything
-        if is_scoped and number not in {alert.number for alert in await self.alerts(limit=MOST_ALERTS)}:
+        if is_scoped and not await self._alerts_in_scope(1, True, number):
             return False
         return await self._client.acknowledge(number)
 
@@ -267,12 +267,10 @@ class ScopedClient:
         await self._note_list("schedules", found)
         return found if self.principal.payloads else [hidden_schedule(schedule) for schedule in found]
 
-    async def _in_scope(self, alerts: list[Alert]) -> list[Alert]:
-        if self.principal.scope.is_everything:
-            return alerts
-        uids = sorted({alert.task for alert in alerts if alert.task is not None})
-        seen = {task.uid for task in await self._of_uids(uids) if self.sees(task)}
-        return [alert for alert in alerts if alert.task in seen]
+    async def _alerts_in_scope(self, limit: int, open_only: bool, number: int | None = None) -> list[Alert]:
+        scope = self.principal.scope
+        condition = in_scope(scope.workflows, dict(scope.labels))
+        return await self._session.store.operators.alerts_of(condition, limit, open_only, number)
 
     async def _of_uids(self, uids: list[str]) -> list[Task]:
         found: list[Task] = []

@@ -25,6 +25,7 @@ def search_dialect(schema: str) -> SearchDialect:
         mark="$",
         task=f"{name}.task",
         step=f"{name}.step",
+        alert=f"{name}.alert",
         search=f"{name}.search",
         unindexed="",
         columns=listed_columns(Task, input="'[]'::bytea"),

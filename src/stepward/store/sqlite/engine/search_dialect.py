@@ -10,6 +10,7 @@ DIALECT = SearchDialect(
     mark="?",
     task="stepward_task",
     step="stepward_step",
+    alert="stepward_alert",
     search="stepward_search",
     # Else the rows of each task are looked for among those of all tasks that have such a value.
     unindexed="+",

@@ -28,6 +28,7 @@ from stepward.store.contract import (
 )
 from stepward.store.rules.audit import audited_acts
 from stepward.store.search.conditions import Condition
+from stepward.store.search.statements import alerts_statement
 from stepward.store.verbs import agents, alerts_and_audit, changed_tasks, credentials
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
@@ -108,6 +109,12 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
     async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
         found = await self._transactions.read(ask.rows, "client.task_alerts", limit, id, open_only)
         return [rows.alert(row) for row in found]
+
+    async def alerts_of(
+        self, condition: Condition, limit: int, open_only: bool, number: int | None = None
+    ) -> list[Alert]:
+        wanted = alerts_statement(self._dialect, condition, limit, open_only=open_only, number=number)
+        return await self._transactions.read_beside(alerts_and_audit.found_alerts, wanted)
 
     async def acknowledge(self, number: int, actor: str) -> bool:
         return await self._transactions.write(_acknowledge, number, actor, self._clock.now())

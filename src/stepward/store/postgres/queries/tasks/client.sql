@@ -106,6 +106,10 @@ with of_task as materialized (
         and (acknowledged_at is null or not $3::boolean))
 select * from of_task order by number desc limit $1
 
+-- name: numbered_alerts
+-- Returns the alerts of these numbers, newest first.
+select {alert} from {schema}.alert where number = any($1::bigint[]) order by number desc
+
 -- name: acknowledge
 -- Acknowledges an alert.
 update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3

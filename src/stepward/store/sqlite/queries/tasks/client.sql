@@ -96,6 +96,10 @@ where task is not null and task = (select uid from stepward_task where id = ?2)
     and (acknowledged_at is null or not ?3)
 order by number desc limit ?1
 
+-- name: numbered_alerts
+-- Returns the alerts of these numbers, newest first.
+select {alert} from stepward_alert where number in (select value from json_each(?1)) order by number desc
+
 -- name: acknowledge
 -- Acknowledges an alert.
 update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
