@@ -87,6 +87,24 @@ def test_a_cycle_that_is_dropped_after_it_was_frozen_is_freed_once_the_process_h
 
 @pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
 @pytest.mark.usefixtures("tuned")
+def test_garbage_that_was_freed_does_not_let_the_process_grow_further_before_the_next_time() -> None:
+    held: list[object] = []
+
+    def size() -> int:
+        return sum(THAW_BYTES for node in held if isinstance(node, weakref.ref) and node() is not None)
+
+    gc.callbacks[-1:] = [SurvivorsFrozen(lambda: 0.0, size)]
+    for _ in range(3):
+        node = Node()
+        gc.collect()
+        held.append(weakref.ref(node))
+        del node
+        gc.collect()
+        assert size() == 0
+
+
+@pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
+@pytest.mark.usefixtures("tuned")
 def test_it_is_freed_after_a_while_at_the_latest() -> None:
     now = [0.0]
     gc.callbacks[-1:] = [SurvivorsFrozen(lambda: now[0], lambda: 0)]

@@ -39,17 +39,24 @@ class SurvivorsFrozen:
     def __init__(self, now: Callable[[], float], size: Callable[[], int]) -> None:
         self._now = now
         self._size = size
+        self._is_thawed = False
+        """Whether the pass that runs walks over what was frozen."""
         self._set_thaw()
 
     def __call__(self, phase: str, info: Mapping[str, int]) -> None:
         """What ``gc.callbacks`` calls before and after each pass."""
         if info["generation"] != OLDEST:
             return
-        if phase == "stop":
-            gc.freeze()
-        elif self._now() >= self._thaw_at or self._size() >= self._thaw_from:
-            gc.unfreeze()
+        if phase == "start":
+            self._is_thawed = self._now() >= self._thaw_at or self._size() >= self._thaw_from
+            if self._is_thawed:
+                gc.unfreeze()
+            return
+        gc.freeze()
+        if self._is_thawed:
+            # Not before the pass: the growth would count from a size with all the garbage in it, and so go on.
             self._set_thaw()
+            self._is_thawed = False
 
     def _set_thaw(self) -> None:
         self._thaw_at = self._now() + THAW_SECONDS
