@@ -7,7 +7,7 @@ none, or is held by the new one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -19,13 +19,11 @@ from stepward.store.partitions.enrolment import share_key, store_id
 from stepward.store.partitions.moving.arrival import Staging, arrive
 from stepward.store.partitions.moving.beginning import check_restarted, record_of_only
 from stepward.store.partitions.moving.departure import leave, read_record, write_record
-from stepward.store.partitions.moving.postgres_tables import PostgresTables
 from stepward.store.partitions.moving.scan import Scan
 from stepward.store.partitions.moving.sqlite_tables import SqliteTables
 from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards, written
 from stepward.store.partitions.record import new_record
-from stepward.store.postgres.store import PostgresStore
 from stepward.store.sqlite.store import SqliteStore
 
 CLOCK_SECONDS = 1.0
@@ -62,7 +60,7 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     records = [await store.host.partition() for store in known]
     first = await store_id(known[0], environment)
     if records == [None]:
-        if isinstance(known[0], PostgresStore):
+        if not isinstance(tables[0], SqliteTables):
             raise SettingsError(
                 "partitions: expected an application with several stores, or with one in an SQLite file, found its "
                 "only store on PostgreSQL, which clients may know alone; begin with two stores there"
@@ -174,18 +172,23 @@ def _check_settled(record: PartitionRecord | None, number: int, count: int, firs
 
 def _tables(stores: Sequence[Store], environment: Environment) -> list[MovingTables]:
     """The tables of each store. Raises SettingsError for stores of two engines: their rows differ."""
-    found: list[MovingTables] = []
-    for number, store in enumerate(stores, 1):
-        if isinstance(store, PostgresStore):
-            found.append(PostgresTables(store, environment.random))
-        elif isinstance(store, SqliteStore):
-            found.append(SqliteTables(store))
-        if len(found) != number or type(found[-1]) is not type(found[0]):
+    found = [_tables_of(store, environment) for store in stores]
+    for number, tables in enumerate(found, 1):
+        if type(tables) is not type(found[0]):
             raise SettingsError(
                 f"partitions: expected stores in SQLite files alone, or on PostgreSQL alone, found another in place "
                 f"{number}; add a store like the others"
             )
     return found
+
+
+def _tables_of(store: Store, environment: Environment) -> MovingTables:
+    if isinstance(store, SqliteStore):
+        return SqliteTables(store)
+    from stepward.store.partitions.moving.postgres_tables import PostgresTables  # noqa: PLC0415  an extra's
+    from stepward.store.postgres.store import PostgresStore  # noqa: PLC0415  an extra's
+
+    return PostgresTables(cast("PostgresStore", store), environment.random)
 
 
 async def _copy_settings(source: MovingTables, target: MovingTables) -> None:
