@@ -6,7 +6,7 @@ import gc
 import os
 import re
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,19 @@ def _expect_a_mark(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_expect_a_mark)
+
+
+@pytest.fixture(autouse=True)
+def collector_as_before() -> Iterator[None]:
+    """A test that serves within this process sets its garbage collector up, which is not for the tests that follow."""
+    thresholds, callbacks = gc.get_threshold(), list(gc.callbacks)
+    yield
+    if gc.get_threshold() != thresholds or gc.callbacks != callbacks:
+        gc.set_threshold(*thresholds)
+        gc.callbacks[:] = callbacks
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

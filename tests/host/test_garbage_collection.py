@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +24,10 @@ MOST_WALKED = 8 * YOUNG_OBJECTS
 
 
 @pytest.fixture
-def tuned() -> Iterator[None]:
-    """The process as ``stepward run`` sets it up; all is as before for the tests that follow."""
-    thresholds, callbacks = gc.get_threshold(), list(gc.callbacks)
+def tuned() -> None:
+    """The process as ``stepward run`` sets it up."""
     gc.collect()
     tune_process()
-    yield
-    gc.set_threshold(*thresholds)
-    gc.callbacks[:] = callbacks
-    gc.unfreeze()
-    gc.collect()
 
 
 def walked_by_each_pass() -> list[int]:
