@@ -95,15 +95,8 @@ class Departing:
 
     async def keep(self, keeper: Keeper) -> None:
         """Keeps every row in the new store."""
-        pieces: list[Piece] = []
-        for piece in [*await self._of_tasks(), *await self._of_keys()]:
-            for start in range(0, len(piece.rows), rows.ROWS_READ):
-                pieces.append(piece._replace(rows=piece.rows[start : start + rows.ROWS_READ]))
-                if sum(_size(part) for part in pieces) >= rows.PART_BYTES:
-                    await keeper.keep(rows.written(pieces))
-                    pieces = []
-        if pieces:
-            await keeper.keep(rows.written(pieces))
+        for part in rows.parts([*await self._of_tasks(), *await self._of_keys()]):
+            await keeper.keep(part)
 
     async def delete(self) -> None:
         """Deletes every row here; tasks that wait for a permit ask again where one has gone."""
@@ -151,7 +144,3 @@ class Departing:
 
     async def _run(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return await self._source.run(self._transaction, query, *values)
-
-
-def _size(piece: Piece) -> int:
-    return sum(len(cell) if isinstance(cell, bytes | str) else 8 for row in piece.rows for cell in row)

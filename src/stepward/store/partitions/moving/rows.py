@@ -46,6 +46,7 @@ GENERATED = {
 """Numbers that each store gives itself."""
 PART_BYTES = 1_000_000
 """Bytes of rows after which a part of what moves ends."""
+NUMBER_BYTES = 8
 ROWS_READ = 200
 """Tasks, or messages, whose rows are read with one statement."""
 
@@ -64,11 +65,25 @@ def chunks(values: Sequence[Any]) -> Iterator[str]:
         yield msgspec.json.encode(values[start : start + ROWS_READ]).decode()
 
 
-def written(pieces: Iterable[Piece]) -> bytes:
-    """Pieces as a part that is kept until all have arrived."""
-    return msgspec.msgpack.encode(list(pieces))
+def parts(pieces: Iterable[Piece]) -> Iterator[bytes]:
+    """The pieces in parts that are kept until all have arrived.
+
+    A part ends with the row that fills it: a store takes no value of a gigabyte, and each row may have large payloads.
+    """
+    part, size = list[Piece](), 0
+    for piece in pieces:
+        begun = 0
+        for end, row in enumerate(piece.rows, 1):
+            size += sum(len(cell) if isinstance(cell, bytes | str) else NUMBER_BYTES for cell in row)
+            if size >= PART_BYTES:
+                yield msgspec.msgpack.encode([*part, piece._replace(rows=piece.rows[begun:end])])
+                part, size, begun = [], 0, end
+        if begun < len(piece.rows):
+            part.append(piece._replace(rows=piece.rows[begun:]))
+    if part:
+        yield msgspec.msgpack.encode(part)
 
 
 def read(part: bytes) -> list[Piece]:
-    """The pieces that ``written`` wrote."""
+    """The pieces of one of the ``parts``."""
     return msgspec.msgpack.decode(part, type=list[Piece])
