@@ -12,7 +12,7 @@ import msgspec
 import psycopg
 import pytest
 
-from stepward.errors import SettingsError
+from stepward.errors import SettingsError, StoreUnavailable, StoreUnusable
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 from stepward.model.tasks.key_rules import Singleton
@@ -197,6 +197,19 @@ async def test_a_turn_that_waits_while_its_task_leaves_changes_nothing(
     states = {state for (state,) in looked_up(postgres_stores[0], "select state from stepward_task")}
     assert states == {TaskState.PENDING}
     assert looked_up(postgres_stores[0], "select count(*) from stepward_task where parent is not null") == [(0,)]
+
+
+async def test_what_keeps_the_mover_from_its_end_is_said_in_one_line(world: World, store: PostgresStore) -> None:
+    """A statement that takes too long, and a right that is missing."""
+    tables = PostgresTables(store, Random(4))
+    with pytest.raises(StoreUnavailable, match="expected an answer within the time allowed"):
+        async with tables.alone() as transaction:
+            await transaction.execute("set local statement_timeout = 10")
+            await transaction.execute("select pg_sleep(10)")
+    with pytest.raises(StoreUnusable, match="expected the rights on schema and tables"):
+        async with tables.transaction() as transaction:
+            await transaction.execute("set local role pg_monitor")
+            await tables.run(transaction, "batches")
 
 
 async def test_the_only_store_of_an_application_is_not_taken_for_a_first_one(postgres_stores: list[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 
 from stepward.clock import Environment
@@ -10,6 +11,7 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import PostgresPlace
 from stepward.store.postgres.engine.clock import StoreClock
 from stepward.store.postgres.engine.database import Database
+from stepward.store.postgres.engine.error_translation import BROKEN, translated
 from stepward.store.postgres.engine.notifier import Notifier
 from stepward.store.postgres.engine.query_catalogue import quoted, row_codec
 from stepward.store.postgres.engine.search_dialect import search_dialect
@@ -86,9 +88,14 @@ class PostgresStore:
         """The schema of its tables, as it stands in SQL."""
         return quoted(self._database.schema)
 
-    def moving(self) -> AbstractAsyncContextManager[open_transaction.PostgresTransaction]:
-        """A transaction that moves shards: it does not keep them where they are."""
-        return open_transaction.opened(self._database, self._notifier, enters=False)
+    @asynccontextmanager
+    async def moving(self) -> AsyncIterator[open_transaction.PostgresTransaction]:
+        """A transaction that moves shards: it does not keep them where they are. Raises in Stepward's words."""
+        try:
+            async with open_transaction.opened(self._database, self._notifier, enters=False) as transaction:
+                yield transaction
+        except BROKEN as error:
+            raise translated(error, self._place.shown) from error
 
     def _engine(self) -> VerbEngine:
         database = self._database
