@@ -233,6 +233,23 @@ async def test_a_batch_that_goes_on_in_the_new_store_alone_is_waited_for(stores:
         ]
 
 
+async def test_a_batch_does_not_start_while_tasks_are_in_no_store(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would end without an act on them."""
+    monkeypatch.setattr("stepward.store.partitions.operators.LOOKS", 2)
+    moving = next(ids("slow", frozenset({sorted(MOVED)[1]})))
+    async with application(stores[:2], Bank()).client() as client:
+        await client.submit("fulfil", moving, id=moving)
+        await add(stores)
+    async with application(stores, Bank()).running(), application(stores, Bank()).client() as client:
+        await move(stores, FAILPOINTS[2])
+        preview = await client.batches.preview("suspend", "workflow = 'fulfil'")
+        with pytest.raises(StoreUnavailable, match="on its way"):
+            await client.batches.start(preview)
+        assert await client.batches.recent() == []
+
+
 async def test_a_message_for_a_shard_on_its_way_waits_until_it_has_arrived(stores: list[str]) -> None:
     bank, second = Bank(), sorted(MOVED)[1]
     posted = next(ids("order", frozenset({second})))

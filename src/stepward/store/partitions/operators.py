@@ -193,9 +193,23 @@ class PartitionedOperators(PartitionedActs):
         raise StoreUnavailable(ON_ITS_WAY)
 
     async def start_batch(self, batch: Batch) -> None:
-        """Starts its part in each store, with an equal share of the rate."""
+        """Starts its part in each store, with an equal share of the rate.
+
+        Raises StoreUnavailable while a shard is on its way: its tasks are in no store, and the batch would miss them.
+        """
+        await self._wait_for_shards()
         share = replace(batch, rate=batch.rate / len(self._partitions.members))
         await self._partitions.write_each(lambda store: store.operators.start_batch(share))
+
+    async def _wait_for_shards(self) -> None:
+        if not self._partitions.may_move:
+            return
+        for _ in range(LOOKS):
+            await self._partitions.refresh()
+            if not self._partitions.is_any_away:
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+        raise StoreUnavailable(ON_ITS_WAY)
 
     async def batches(self, limit: int) -> list[Batch]:
         found = await self._partitions.read_each(lambda store: store.operators.batches(limit))

@@ -271,10 +271,15 @@ class Partitions:
         away = self._map.away
         return bool(away) and (shard_of(id) in away or is_drawn(id))
 
+    @property
+    def is_any_away(self) -> bool:
+        """Whether a shard was seen to be in no store."""
+        return bool(self._map.away)
+
     async def may_have_moved(self, version: int) -> bool:
         """Whether a shard moves, or has moved since that version."""
         await self.refresh()
-        return bool(self._map.away) or version != self.version
+        return self.is_any_away or version != self.version
 
     async def _looked_for(
         self, verb: StoreVerb[T], is_found: Callable[[T], bool], members: Sequence[Partition]
