@@ -114,6 +114,18 @@ async def test_a_task_under_a_key_with_a_chosen_id_moves_once_it_has_ended(store
         assert (await client.submit("fulfil", "order-1", id="order-1")).id == "order-1"
 
 
+async def test_a_chosen_id_under_a_key_keeps_no_other_shard_from_moving(stores: list[str]) -> None:
+    stay = initial_shards(2)[0]
+    chosen, key, moving = id_of(stay), id_of(stay, "key"), id_of(MOVING, "other")
+    async with application(stores[:1], Bank()).client() as client:
+        await client.submit("fulfil", chosen, id=chosen, per_key=Singleton(key))
+        await client.submit("fulfil", moving, id=moving)
+        await add(stores)
+    async with application(stores, Bank()).running(), application(stores, Bank()).client() as client:
+        await move(stores)
+        assert (await homes(client)).items() >= {chosen: [1], moving: [2]}.items()
+
+
 async def test_the_one_store_is_added_to_once_more_after_it_was_cut_off(
     stores: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,7 +94,7 @@ class Scan(ABC):
         await self.finish(transaction)
         run = self._tables.run
         keyed = {root: _shard_of_row(key) for root, key in await run(transaction, "keyed")}
-        _check_drawn(keyed)
+        _check_drawn(root for root, home in keyed.items() if shard in (home, shard_of(root)))
         mine = {root for root, home in keyed.items() if home == shard}
         tasks = _those(self._tasks, shard, mine, keyed)
         messages = _those(self._messages, shard, mine, keyed)
