@@ -28,7 +28,7 @@ from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.enrolment import enrolled
 from stepward.store.partitions.locating.stray_tasks import StrayTasks
 from stepward.store.partitions.messages import PartitionedMessages
-from stepward.store.partitions.operators import PartitionedOperators
+from stepward.store.partitions.operators.every_subject import PartitionedOperators
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
 from stepward.store.sealing.key_check import check_keys
