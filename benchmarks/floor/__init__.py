@@ -14,7 +14,7 @@ from benchmarks.floor.postgres import PostgresFloor
 from benchmarks.floor.sqlite import SqliteFloor
 from stepward.clock import Environment
 from stepward.store.address import is_postgres
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 
 __all__ = ["FloorEngine", "floor"]
 

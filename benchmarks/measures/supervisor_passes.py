@@ -14,7 +14,7 @@ from stepward.clock import Environment
 from stepward.events import Observers
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 from stepward.supervisor.supervisor import Supervisor
 
 LIVE = 1_000_000

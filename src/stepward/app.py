@@ -42,9 +42,9 @@ from stepward.running import Health, Reach, Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.use_check import check_large_payloads
-from stepward.store.open_store import open_store
 from stepward.store.partitions.addresses import check_whole
 from stepward.store.sealing.key_check import check_keys, mark_key
+from stepward.store.store_at_address import open_store
 from stepward.submission import SubmissionQueue
 from stepward.submission.declaration import Accept
 from stepward.supervisor.pass_report import PassReport

@@ -11,7 +11,7 @@ from typing import Any
 from stepward.clock import Environment
 from stepward.model.records import Instance, Role
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 
 from .conftest import Stepward
 

@@ -35,10 +35,10 @@ from stepward.clock import Environment
 from stepward.errors import Refused, SettingsError, StoreUnavailable
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
 from stepward.store.partitions.moving import rows
 from stepward.store.partitions.moving.move import add_store, move_share
 from stepward.store.partitions.placement import initial_shards, read_shards, shard_of, shard_of_key
+from stepward.store.store_at_address import open_store
 from tests.partitions.places import looked_up, tables_of
 from tests.until import until
 

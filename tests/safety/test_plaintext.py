@@ -11,7 +11,7 @@ from stepward.clock import Environment, SystemClock, no_failpoint
 from stepward.errors import SettingsError, TransportError
 from stepward.events import Observers
 from stepward.settings.plaintext_connections import check_database, encrypted_broker
-from stepward.store.open_store import identify
+from stepward.store.store_at_address import identify
 from stepward.transport.nats.connection import check_version
 from stepward.transport.open_broker import broker_queues
 

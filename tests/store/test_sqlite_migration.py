@@ -11,8 +11,8 @@ import pytest
 from stepward.model.records import WorkflowRecord
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract import Change, Store
-from stepward.store.open_store import missing
 from stepward.store.sqlite.schema.migration import APPLICATION_ID, migrations
+from stepward.store.store_at_address import missing
 from tests.store.conformance.world import DONE, SERVED, START, end, finish, move, read, read_step, scheduler
 from tests.store.places import execute, opened
 

@@ -8,7 +8,7 @@ from stepward import App
 from stepward.model.messages.requests import Outcome, Progress, Reply, Request
 from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 
 IDENTITY = StoreIdentity("5d0c9be1a7f24e6083b1", bytes(range(32)))
 SIGNER = Signer(IDENTITY)

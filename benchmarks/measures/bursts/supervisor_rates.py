@@ -17,7 +17,7 @@ from benchmarks.store_queries import until
 from stepward import App, workflow
 from stepward.clock import Environment
 from stepward.model.records import Instance, Role
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 
 PART = 5_000
 HANDLED = "select count(*) from {task} where deadline is null"

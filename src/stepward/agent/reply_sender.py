@@ -11,7 +11,7 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.transport.contract import AgentMessage, Delivery, Transport
-from stepward.transport.store.joint_commits import joint_commits
+from stepward.transport.store.messages_in_transaction import joint_commits
 
 PAUSE = 1.0
 

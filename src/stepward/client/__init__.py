@@ -14,7 +14,7 @@ from stepward.client.queues.queues import Queues
 from stepward.client.repairs import RepairPreview
 from stepward.client.session import ClientSession
 from stepward.client.submitting.in_transaction import Prepared
-from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.known_options import Options
 from stepward.client.submitting.submissions import Preparation
 from stepward.client.task_pages import Page
 from stepward.client.task_status import StepRecord, TaskStatus

@@ -34,7 +34,7 @@ from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
 from stepward.scheduler.turn_budget import TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
-from stepward.transport.store.joint_commits import joint_commits
+from stepward.transport.store.messages_in_transaction import joint_commits
 
 
 def assemble(

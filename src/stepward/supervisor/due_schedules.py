@@ -12,9 +12,9 @@ from stepward.errors import DeclarationError, StoreError
 from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.model.schedule import Schedule
-from stepward.model.schedule_overlap import Overlap
-from stepward.schedules.nominal_times import delay_of, due_times, tasks_of
+from stepward.schedules.nominal_times import due_times, tasks_of
 from stepward.store.contract import Firing, SupervisorStore
+from stepward.supervisor.early_warnings.late_schedules import LateStart, LateStarts
 
 MOST = 1000
 """Recurring tasks of one pass."""
@@ -26,17 +26,6 @@ FAILED = "schedule_failed"
 """The kind of the alert about such schedules."""
 MOST_NAMED = 5
 """Most schedules that the alert's message names; its details name all."""
-WAITS = (Overlap.BUFFER, Overlap.BUFFER_ONE)
-"""The policies under which a task starts late because the one before it was at work."""
-
-
-class LateStart(NamedTuple):
-    """A nominal time that passed without a start for longer than is allowed."""
-
-    schedule: str
-    nominal_at: float
-    late_by: float
-    """Seconds."""
 
 
 class FailedFiring(NamedTuple):
@@ -57,8 +46,7 @@ class DueSchedules:
         self._store = store
         self._observers = observers
         self._new_uid = new_uid
-        self._allowed = allowed
-        self._late: dict[str, LateStart] = {}
+        self._late = LateStarts(allowed)
         self._failed: dict[str, FailedFiring] = {}
         self._reported: list[str] | None = None
         """The failures at the last look; None before the first."""
@@ -80,7 +68,7 @@ class DueSchedules:
         return fired + (await self._fire(term, batch) if batch else 0)
 
     def _firing(self, schedule: Schedule, now: float) -> Firing | None:
-        self._note_late(schedule, now)
+        self._late.note(schedule, now)
         try:
             times, next_at = due_times(schedule, now)
         except DeclarationError as error:
@@ -139,13 +127,4 @@ class DueSchedules:
 
     def late(self) -> list[LateStart]:
         """The late starts since the last call, one for each schedule."""
-        late, self._late = list(self._late.values()), {}
-        return late
-
-    def _note_late(self, schedule: Schedule, now: float) -> None:
-        nominal_at = schedule.next_at
-        if self._allowed is None or nominal_at is None or schedule.overlap in WAITS:
-            return
-        late_by = now - nominal_at - delay_of(schedule, nominal_at)
-        if late_by > self._allowed:
-            self._late.setdefault(schedule.name, LateStart(schedule.name, nominal_at, late_by))
+        return self._late.taken()

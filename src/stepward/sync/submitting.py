@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 
 from stepward.client import Options, Prepared, session_of
 from stepward.client.handle import R, handles
-from stepward.client.submitting.option_defaults import options_of
+from stepward.client.submitting.known_options import options_of
 from stepward.client.submitting.submission_checks import Id
 from stepward.client.submitting.submissions import SubmissionWriter
 from stepward.durations import Duration

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from stepward.cli.main import cli
 from stepward.store.contract import ServerHost
-from stepward.store.open_store import inspect
+from stepward.store.store_at_address import inspect
 from tests.store.postgres.pairs import IN_SYNC, WAITING, Stage, frozen
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database

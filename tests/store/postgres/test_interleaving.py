@@ -57,7 +57,7 @@ GUARDS = [
     (Expiry, "supervisor.decide", "and s.state = 'running'", ""),
     (Release, "turn.move_task", INBOX, ""),
     (Release, "inbox.count", "least(t.wake_at, $4)", "coalesce(t.wake_at, $4 + 9)"),
-    (Retirement, "leases.lock_held", "for update", ""),
+    (Retirement, "given_back_tasks.lock", "for update", ""),
     (Seats, "leadership.read_to_lead", "for update", ""),
     (Stray, "inbox.lock", "for update", ""),
     (Takeover, "turn.fence", "and alive for share", ""),

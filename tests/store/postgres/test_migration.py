@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from stepward.errors import StepwardError, StoreUnavailable
-from stepward.store.open_store import missing
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.schema import migration, versions
+from stepward.store.store_at_address import missing
 from tests.store.conformance.world import World
 from tests.store.postgres.pooler import pooler
 from tests.store.postgres.worlds import Database

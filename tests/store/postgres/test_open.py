@@ -9,11 +9,11 @@ import pytest
 from servers.ports import free_port
 from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Identity, Store
-from stepward.store.open_store import identify, open_store
 from stepward.store.postgres import PostgresStore
 from stepward.store.postgres.engine.connecting import connector
 from stepward.store.postgres.schema import versions
 from stepward.store.postgres.schema.versions import schema_of
+from stepward.store.store_at_address import identify, open_store
 from tests.store.listing import listed
 from tests.store.postgres.server import WITH_PASSWORD, Server
 from tests.store.postgres.worlds import Database, environment_of

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from stepward.store.contract import Bloat, Server
-from stepward.store.open_store import inspect
 from stepward.store.postgres.server import vacuum
+from stepward.store.store_at_address import inspect
 from tests.store.postgres.worlds import Database
 
 pytestmark = pytest.mark.servers

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stepward.client.scheduling.schedule_declaration import check_catch_up, check_name
 from stepward.client.session import ClientSession
 from stepward.client.submitting import act_arguments
-from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.known_options import Options
 from stepward.client.submitting.submission_checks import sought
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.known_options import Options
 from stepward.client.submitting.submission_checks import check_delay
 from stepward.durations import shown
 from stepward.errors import Refused

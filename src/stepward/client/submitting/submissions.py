@@ -13,7 +13,7 @@ import msgspec
 from stepward.client.submitting import submission_checks
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.key_rule_checks import check_collected, check_rule, check_rule_within
-from stepward.client.submitting.option_defaults import Options
+from stepward.client.submitting.known_options import Options
 from stepward.client.submitting.submission_checks import Id
 from stepward.clock import Environment
 from stepward.errors import Refused

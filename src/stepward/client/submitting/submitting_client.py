@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from stepward.client.handle import R, TaskHandle, handles
 from stepward.client.session import ClientSession
 from stepward.client.submitting import submission_checks
-from stepward.client.submitting.option_defaults import Options, options_of
+from stepward.client.submitting.known_options import Options, options_of
 from stepward.durations import Duration
 from stepward.model.tasks.attributes import AttributeValue
 from stepward.model.tasks.key_rules import KeyRule

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from stepward.host.assembly import Parts
 from stepward.host.watchdog.blocking_code import Blamed
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
+from stepward.store.store_at_address import open_store
 
 
 class Hangs:

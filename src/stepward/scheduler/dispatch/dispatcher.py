@@ -17,7 +17,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
-from stepward.transport.store.joint_commits import JointCommits
+from stepward.transport.store.messages_in_transaction import JointCommits
 
 Started = tuple[ActiveTask, Step]
 Enclosed = Mapping[int, Request]

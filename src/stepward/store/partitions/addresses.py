@@ -11,11 +11,11 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.settings.store_list import read_stores
 from stepward.store.contract import ClientStore, Identity, Store
-from stepward.store.open_store import identify, open_store
 from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import drawn_in, shard_of_key
 from stepward.store.partitions.record import check_alone
+from stepward.store.store_at_address import identify, open_store
 
 NONE_MISSING: Mapping[str, str] = {}
 

@@ -23,7 +23,6 @@ from stepward.store.contract import (
     SupervisorStore,
 )
 from stepward.store.contract.values.partition_record import PartitionRecord
-from stepward.store.open_store import open_store
 from stepward.store.partitions.client import PartitionedClient
 from stepward.store.partitions.enrolment import enrolled
 from stepward.store.partitions.locating.stray_tasks import StrayTasks
@@ -32,6 +31,7 @@ from stepward.store.partitions.operators.every_subject import PartitionedOperato
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
 from stepward.store.sealing.key_check import check_keys
+from stepward.store.store_at_address import open_store
 from stepward.store.store_errors import OtherApplication
 
 

@@ -16,8 +16,8 @@ from stepward.store.sqlite.engine.verb_engine import DrivenTransactions
 from stepward.store.sqlite.hot import open_transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
+from stepward.store.sqlite.refused_caller_connections import SqliteClient
 from stepward.store.sqlite.schema import migration, store_file
-from stepward.store.sqlite.verb_overrides.client import SqliteClient
 from stepward.store.verbs.actors.host import HostVerbs
 from stepward.store.verbs.actors.operators import OperatorVerbs
 from stepward.store.verbs.actors.supervisor import SupervisorVerbs

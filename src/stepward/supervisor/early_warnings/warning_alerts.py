@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from stepward import durations
 from stepward.model.records import Alert, Instance
-from stepward.store.contract import Batch, Standby
+from stepward.store.contract import Standby
 from stepward.store.contract.values.early_warnings import LateTask, QueueHead, WaitingTask
-from stepward.supervisor.due_schedules import LateStart
 
 KINDS = (
     "task_late",
@@ -35,7 +33,7 @@ def late_tasks(tasks: Iterable[LateTask], share: float) -> list[Alert]:
     for task in tasks:
         ids[task.workflow, task.version].append(task.id)
     return [
-        _alert(
+        warning(
             "task_late",
             f"workflow {workflow}@{version}: expected its tasks to end in time, found {len(found):,} that have used "
             f"{share:.0%} of the time until their deadline: {_named(found)}; see what they wait for",
@@ -49,7 +47,7 @@ def late_tasks(tasks: Iterable[LateTask], share: float) -> list[Alert]:
 def old_heads(heads: Iterable[QueueHead], limit: float) -> list[Alert]:
     """One alert for each queue."""
     return [
-        _alert(
+        warning(
             "queue_old",
             f"queue {head.queue}: expected its messages to be taken within {durations.text(limit)}, found an older "
             "one; see whether its consumers run and keep up",
@@ -62,7 +60,7 @@ def old_heads(heads: Iterable[QueueHead], limit: float) -> list[Alert]:
 def old_tasks(tasks: Iterable[WaitingTask], limit: float) -> list[Alert]:
     """One alert for each workflow and version."""
     return [
-        _alert(
+        warning(
             "queue_old",
             f"workflow {task.workflow}@{task.version}: expected its tasks to start within {durations.text(limit)}, "
             f"found {task.id} waiting for longer; see whether its Schedulers keep up",
@@ -73,24 +71,10 @@ def old_tasks(tasks: Iterable[WaitingTask], limit: float) -> list[Alert]:
     ]
 
 
-def late_schedules(late: Iterable[LateStart], allowed: float) -> list[Alert]:
-    """One alert for each schedule."""
-    return [
-        _alert(
-            "schedule_late",
-            f"schedule {each.schedule}: expected a start within {durations.text(allowed)} of "
-            f"{datetime.fromtimestamp(each.nominal_at, UTC):%Y-%m-%d %H:%M:%S} UTC, found none after "
-            f"{durations.text(round(each.late_by))}; see why no Supervisor ran, and whether the task is still needed",
-            schedule=each.schedule,
-        )
-        for each in late
-    ]
-
-
 def late_leases(instances: Iterable[Instance], share: float) -> list[Alert]:
     """One alert for each instance."""
     return [
-        _alert(
+        warning(
             "lease_late",
             f"instance {each.id} (process {each.pid} on {each.host}): expected its lease renewed at each third, found "
             f"{share:.0%} of it used; see whether its host is overloaded or its code blocks the event loop",
@@ -103,7 +87,7 @@ def late_leases(instances: Iterable[Instance], share: float) -> list[Alert]:
 def low_disks(folders: Iterable[tuple[Path, float]], least: float) -> list[Alert]:
     """One alert for each folder."""
     return [
-        _alert(
+        warning(
             "disk_low",
             f"disk of {folder}: expected {least:.1%} free, found {free:.1%}; make room before writing fails",
             folder=str(folder),
@@ -115,7 +99,7 @@ def low_disks(folders: Iterable[tuple[Path, float]], least: float) -> list[Alert
 def behind(standbys: Sequence[Standby], most: int) -> list[Alert]:
     """One alert for each standby."""
     return [
-        _alert(
+        warning(
             "standby_behind",
             f"standby {each.name}: expected at most {most:,} bytes behind the primary, found {each.behind:,}; see its "
             "load and its network",
@@ -126,23 +110,10 @@ def behind(standbys: Sequence[Standby], most: int) -> list[Alert]:
     ]
 
 
-def missing_keys(batches: Iterable[Batch]) -> list[Alert]:
-    """One alert for each batch that waits for a key."""
-    return [
-        _alert(
-            "key_missing",
-            f"batch {batch.id}: expected the leading Supervisor to have the key that its parameters are encrypted "
-            "with, found it missing; give that process the key in STEPWARD_ENCRYPTION, and restart it",
-            batch=batch.id,
-        )
-        for batch in batches
-    ]
-
-
 def partitions_down(down: Mapping[str, str]) -> list[Alert]:
     """One alert for each partition, by why it is down."""
     return [
-        _alert(
+        warning(
             "partition_down",
             f"partition {name}: expected its store in use, found its tasks stand still: {why}; the tasks of the other "
             "stores go on",
@@ -156,5 +127,6 @@ def _named(ids: Sequence[str]) -> str:
     return ", ".join(ids[:MOST_NAMED]) + (", …" if len(ids) > MOST_NAMED else "")
 
 
-def _alert(kind: str, message: str, **details: str) -> Alert:
+def warning(kind: str, message: str, **details: str) -> Alert:
+    """An early warning; two with the same details are one."""
     return Alert(kind=kind, message=message, details=msgspec.json.encode(details))

@@ -10,8 +10,9 @@ from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import Batch, SupervisorStore
-from stepward.supervisor.due_schedules import LateStart
 from stepward.supervisor.early_warnings import disk, warning_alerts
+from stepward.supervisor.early_warnings.late_schedules import LateStart, late_schedules
+from stepward.supervisor.early_warnings.missing_batch_keys import missing_keys
 from stepward.supervisor.early_warnings.queue_ages import QueueAges
 
 LOOK_EVERY = 2.0
@@ -74,8 +75,8 @@ class EarlyWarnings:
         """The signs that last for a moment, and those that cost nothing to see."""
         share = self._settings.warn_lease_at
         late = [] if share is None else await self._store.late_leases(share)
-        found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *warning_alerts.missing_keys(self._locked())]
-        found += warning_alerts.late_schedules(self._late_starts(), self._settings.warn_schedule_late or 0.0)
+        found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *missing_keys(self._locked())]
+        found += late_schedules(self._late_starts(), self._settings.warn_schedule_late or 0.0)
         found += warning_alerts.partitions_down(self._down())
         if now >= self._slow_look_at:
             self._slow_look_at = now + SLOW_LOOK_EVERY

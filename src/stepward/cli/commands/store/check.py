@@ -26,8 +26,8 @@ from stepward.observers.declared_sinks import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
-from stepward.store.open_store import inspect
 from stepward.store.partitions.addresses import identify_any, missing_in
+from stepward.store.store_at_address import inspect
 from stepward.views.printable import clean
 from stepward.views.reasons import system_hindrances
 

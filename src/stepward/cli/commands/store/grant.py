@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from stepward.cli.input.operator_store import settings_for, store_option
-from stepward.store.open_store import granted
+from stepward.store.store_at_address import granted
 
 KINDS = ("scheduler", "agent", "submission", "supervisor", "client", "operator", "read-only")
 

@@ -15,7 +15,7 @@ from stepward.encryption import KeylessCodec
 from stepward.errors import Refused
 from stepward.store.address import shown
 from stepward.store.contract import Identity
-from stepward.store.open_store import identify, missing
+from stepward.store.store_at_address import identify, missing
 from stepward.views.printable import clean
 
 

@@ -18,9 +18,9 @@ from stepward.errors import SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Store
-from stepward.store.open_store import open_store
 from stepward.store.partitions.addresses import identify_any
 from stepward.store.partitions.moving.move import add_store, move_share, shares
+from stepward.store.store_at_address import open_store
 
 COLUMNS = (
     *(Column(name="PARTITION"), Column(name="SHARDS", right=True), Column(name="SHARE", right=True)),

@@ -7,11 +7,11 @@ from stepward.model.limits.flow_limit import FlowLimit, SetLimit
 from stepward.model.limits.slot_shares import SlotLease
 from stepward.model.records import Instance
 from stepward.store.partitions import merging
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs
 
 
-class PartitionedAgents(OperatorVerbs):
-    """What is set for an Agent or a limit is set in every store."""
+class PartitionedAgents(SubjectVerbs):
+    """Agents and limits of every store; a change of one is made in each store."""
 
     async def instances(self) -> list[Instance]:
         found = await self._partitions.read_each(lambda store: store.operators.instances())

@@ -10,12 +10,12 @@ from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert
 from stepward.store.partitions.numbers import outside
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs, outside_row
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs, outside_row
 from stepward.store.partitions.partition import Partition
 from stepward.store.search.conditions import Condition
 
 
-class PartitionedAlerts(OperatorVerbs):
+class PartitionedAlerts(SubjectVerbs):
     """Alerts of every store; sinks and silences are set in each."""
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from stepward.model.records import Audit, Task
 from stepward.store.contract import Store
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs, outside_row
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs, outside_row
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import StoreVerb
 
 
-class PartitionedAudit(OperatorVerbs):
+class PartitionedAudit(SubjectVerbs):
     """An act on a task is recorded in the store of that task."""
 
     async def record_acts(self, acts: Sequence[Audit]) -> None:

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from stepward.errors import Refused, StoreUnavailable
 from stepward.store.contract import Batch, Store
 from stepward.store.partitions import merging
-from stepward.store.partitions.operators.operator_verbs import LOOKS, OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import LOOKS, SubjectVerbs
 from stepward.store.partitions.partition import ON_ITS_WAY
 from stepward.store.partitions.partition_routing import LOOK_SECONDS
 
 
-class PartitionedBatches(OperatorVerbs):
+class PartitionedBatches(SubjectVerbs):
     """The parts of a batch act as one."""
 
     async def start_batch(self, batch: Batch) -> None:

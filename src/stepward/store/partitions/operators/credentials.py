@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from stepward.model.credentials import Credential
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs
 
 
-class PartitionedCredentials(OperatorVerbs):
+class PartitionedCredentials(SubjectVerbs):
     """Every store that can be reached has every credential."""
 
     async def add_credential(self, credential: Credential, actor: str) -> bool:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from stepward.model.records import DeadLetter
 from stepward.store.partitions.numbers import outside
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs, outside_row
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs, outside_row
 from stepward.store.partitions.partition import Partition
 
 
-class PartitionedDeadLetters(OperatorVerbs):
+class PartitionedDeadLetters(SubjectVerbs):
     """Dead letters of every store; each is put back or discarded in its own."""
 
     async def dead_letters(self, limit: int) -> list[DeadLetter]:

@@ -16,7 +16,7 @@ LOOKS = round(ARRIVAL_SECONDS / LOOK_SECONDS)
 """Most times that something is looked for while its shard is on its way."""
 
 
-class OperatorVerbs:
+class SubjectVerbs:
     """The partitions that the verbs of one subject ask."""
 
     def __init__(self, partitions: Partitions) -> None:

@@ -10,14 +10,14 @@ from stepward.errors import StoreUnavailable
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
 from stepward.store.contract import Store
-from stepward.store.partitions.operators.operator_verbs import LOOKS, OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import LOOKS, SubjectVerbs
 from stepward.store.partitions.partition import ON_ITS_WAY
 from stepward.store.partitions.partition_routing import LOOK_SECONDS
 
 T = TypeVar("T")
 
 
-class PartitionedSchedules(OperatorVerbs):
+class PartitionedSchedules(SubjectVerbs):
     """Schedules of every store."""
 
     async def schedules(self) -> list[Schedule]:

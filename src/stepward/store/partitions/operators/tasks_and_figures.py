@@ -24,7 +24,7 @@ from stepward.store.contract import (
     TaskSearch,
 )
 from stepward.store.partitions import merging
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import LOOK_SECONDS, StoreVerb
 from stepward.store.search.conditions import Condition
@@ -41,8 +41,8 @@ class ChangesPlaces(ChangesPlace, frozen=True):
     """In the order of the partitions; None for one that was not reached yet."""
 
 
-class PartitionedFigures(OperatorVerbs):
-    """What is read is that of every store that can be reached."""
+class PartitionedFigures(SubjectVerbs):
+    """Reads every store that can be reached."""
 
     async def tasks(self, search: TaskSearch) -> FoundTasks:
         found = await self._read_still(lambda store: store.operators.tasks(search))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from stepward.model.messages.webhook_retries import Webhook
 from stepward.store.partitions import merging
-from stepward.store.partitions.operators.operator_verbs import OperatorVerbs
+from stepward.store.partitions.operators.operator_verbs import SubjectVerbs
 
 
-class PartitionedWebhooks(OperatorVerbs):
+class PartitionedWebhooks(SubjectVerbs):
     """A webhook is enabled and disabled in every store."""
 
     async def webhooks(self) -> list[Webhook]:

@@ -70,5 +70,5 @@ async def retire(connection: VerbConnection, instance: str, now: float, *, in_or
     role = await connection.row("leases.retire", instance, now, in_order)
     # Only a Scheduler holds tasks; who serves Agents alone may have no right to them.
     if role is not None and role[0] == Role.SCHEDULER:
-        await connection.rows("leases.lock_held", instance)
-        await connection.change("leases.give_back", instance, now)
+        await connection.rows("given_back_tasks.lock", instance)
+        await connection.change("given_back_tasks.release", instance, now)

@@ -58,17 +58,3 @@ select id from stepward_instance where id in (select value from json_each(?1)) a
 -- name: retire
 -- Declares an instance dead that stops; ?3: in good order. Returns its role.
 update stepward_instance set alive = 0, dead_at = ?2, ended = ?3 where id = ?1 and alive = 1 returning role
-
--- name: lock_held
--- Returns the tasks of the instance; the write transaction holds the whole file.
-select uid from stepward_task where locked_by = ?1
-
--- name: give_back
--- Releases the tasks of the instance without counting a failure; waiting tasks stay waiting.
-update stepward_task
-set locked_by = null, complete_by = case when state = 'waiting' then complete_by end,
-    wake_at = case when state <> 'waiting' then null
-        when exists (select 1 from stepward_inbox where task = uid) then ?2 else wake_at end,
-    waits_for = case when state = 'waiting' then waits_for end,
-    state = case when state in ('undoing', 'suspended', 'waiting') then state else 'pending' end
-where locked_by = ?1

@@ -1,4 +1,4 @@
-"""The options of a submission with its id, once the defaults are in their places."""
+"""The options that a submission knows, with their defaults; an unknown one is refused with the nearest name."""
 
 from __future__ import annotations
 

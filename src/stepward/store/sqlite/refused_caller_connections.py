@@ -1,4 +1,4 @@
-"""SQLite's own part of the applications' verbs."""
+"""Refuses a submission in a transaction on the caller's own connection, which a store in a file cannot join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the store of an address, or reads its identity without opening it."""
+"""The store at an address, not yet opened, and the identity of one that stays closed."""
 
 from __future__ import annotations
 
