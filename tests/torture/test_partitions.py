@@ -102,9 +102,12 @@ def test_charges_of_what_may_have_moved_do_not_show_that_its_partition_goes_on()
 @pytest.mark.faults
 @pytest.mark.servers
 async def test_a_short_torture_of_two_partitions_holds(tmp_path: Path) -> None:
+    """A third store is added beside the outages, and the mover of its share is killed at each of its points."""
     with storing("postgresql", 2) as stores:
         verdict = await tortured(stores, tmp_path, 15, 400_000_002)
     assert verdict.broken == []
+    assert verdict.shares >= 1
+    assert verdict.movers_killed >= len(POINTS)
     assert verdict.kills > 0
     assert verdict.outages > 0
 

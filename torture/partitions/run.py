@@ -147,8 +147,6 @@ class _Faults:
 
     async def _grow(self, until: float) -> None:
         """Add stores one after the other; the first soon, so that a short run has one."""
-        if not self._plan.stores.gives_shards_away:
-            return
         await self._rest()
         for _ in range(MOST_ADDED):
             await self._growth.grow()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol
+
+import asyncpg
 
 from servers import postgres
 from servers.postgres import Server
 
 KINDS = ("postgresql", "sqlite")
+AGAIN_SECONDS = 0.5
+STOPPED = (OSError, asyncpg.PostgresConnectionError, asyncpg.OperatorInterventionError, asyncpg.InterfaceError)
+"""What a statement raises at a server that is stopped before or meanwhile, or that starts."""
 
 
 class TortureStores(Protocol):
@@ -27,24 +33,17 @@ class TortureStores(Protocol):
         """The servers, which can be stopped; none where a store is a file."""
         ...
 
-    @property
-    def gives_shards_away(self) -> bool:
-        """Whether a store can be added to an application that has begun, and its share moved there."""
-        ...
-
     def on(self, server: int) -> frozenset[int]:
         """The partitions, counted from 1, on the server of that index."""
         ...
 
     async def make(self) -> str:
-        """Make one more store, empty, the last; its address."""
+        """Make one more store, empty, the last, once its server runs; its address."""
         ...
 
 
 class ServerStores:
     """A database on each of some servers; those that are added are spread over the same servers."""
-
-    gives_shards_away = False
 
     def __init__(self, servers: Sequence[Server]) -> None:
         self.servers = servers
@@ -57,7 +56,8 @@ class ServerStores:
     async def make(self) -> str:
         number = len(self.addresses) + 1
         server = self.servers[(number - 1) % len(self.servers)]
-        await server.execute(f"create database p{number}")
+        while not await _is_made(server, f"p{number}"):
+            await asyncio.sleep(AGAIN_SECONDS)
         self.addresses.append(server.address(f"p{number}"))
         return self.addresses[-1]
 
@@ -65,7 +65,6 @@ class ServerStores:
 class FileStores:
     """A file for each store, in one folder."""
 
-    gives_shards_away = True
     servers: Sequence[Server] = ()
 
     def __init__(self, folder: Path, count: int) -> None:
@@ -81,6 +80,16 @@ class FileStores:
 
     def _file(self, number: int) -> str:
         return f"sqlite:///{self._folder}/p{number}.db"
+
+
+async def _is_made(server: Server, database: str) -> bool:
+    """Whether the server has the database now; False where it is stopped."""
+    with suppress(asyncpg.DuplicateDatabaseError):
+        try:
+            await server.execute(f"create database {database}")
+        except STOPPED:
+            return False
+    return True
 
 
 @contextmanager
