@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import asyncpg
@@ -13,16 +13,17 @@ import nats as client
 import pytest
 
 from servers import postgres
-from tests.cli.processes import Process
+from tests.cli.processes import PATIENCE, Process, looks
 from tests.deploy import guide
-from tests.deploy.host import Host, survive_a_death, try_it
+from tests.deploy.host import Host, done_well, survive_a_death, try_it
 from tests.deploy.layouts import OPERATOR, WEB, begun, beside, listen, over_nats
+from tests.deploy.rare_rights import RARE_ON_POSTGRESQL
 
 pytestmark = pytest.mark.faults
 
 REQUEST = re.compile(r"cid:(\d+) .*<<- \[(PUB|HPUB|SUB) ([^\s\]]+)")
 LOGIN = re.compile(r"cid:(\d+) .*_INBOX\.shop\.(\w+)\.")
-STATEMENT = re.compile(r"^(shop_\w+)\|.*?LOG: {2}(?:statement|execute \S+): (.*?)(?=^\S*\|)", re.MULTILINE | re.DOTALL)
+STATEMENT = re.compile(r"^(shop_\w+)\|LOG: {2}(?:statement|execute \S+): (.*?)(?=^\S*\||\Z)", re.MULTILINE | re.DOTALL)
 RARE_AT_NATS = {
     "scheduler": {"PUB stepward.shop.told": "tells Agents that workflow code has stopped waiting for a step"},
     "payments": {
@@ -30,128 +31,6 @@ RARE_AT_NATS = {
     },
     "web": {
         "PUB $JS.API.STREAM.MSG.DELETE.STEPWARD_shop+responses": "deletes an event settled before those in front of it"
-    },
-}
-VERBS = ("select", "insert", "update", "delete")
-OF_QUEUES = {
-    "insert on dead_letter": "a request or reply that cannot be read",
-    "select on dead_letter": "the second of them in a queue, as they are counted",
-    "select on alert": "an alert about a queue",
-    "insert on alert": "an alert about a queue",
-    "update on alert": "such an alert again, or its end",
-    "insert on audit": "an alert that this process acknowledges when its cause is gone",
-    "select on audit": "the chain of the audit",
-}
-OF_SIGNALS = {
-    "insert on signal_seen": "a signal that comes with an id",
-    "select on signal_seen": "a signal that comes with an id",
-}
-OF_KEYS = {
-    **{f"{verb} on submission_key": "a submission under a rule for its key" for verb in VERBS},
-    "insert on joined_submission": "a submission that joins a task",
-    "select on joined_submission": "a submission that joins a task",
-}
-OF_LIMITS = {
-    **{f"{verb} on flow_limit": "a limit that is declared, or that an operator sets" for verb in VERBS},
-    **{f"{verb} on task_permit": "a task of a workflow with a limit" for verb in VERBS},
-    **{f"{verb} on rate_bucket": "a task of a workflow with a rate" for verb in VERBS},
-}
-OF_SLOTS = {f"{verb} on agent_slot": "an Agent with a limit over all instances" for verb in VERBS}
-RARE_ON_POSTGRESQL: dict[str, dict[str, str]] = {
-    "shop_scheduler": {
-        **OF_QUEUES,
-        **OF_KEYS,
-        **OF_LIMITS,
-        **OF_SIGNALS,
-        "delete on step": "a step that goes with the run before it",
-        "delete on signal_seen": "more ids of signals than a task keeps",
-        "insert on inbox": "what is asked of a child, and told a parent",
-        "delete on inbox": "a signal that a task takes",
-        "select on live_value": "a value that a task publishes again",
-        "insert on live_value": "a value that a task publishes",
-        "update on live_value": "a value that a task publishes again",
-        "select on stream_value": "a value that a task streams",
-        "insert on stream_value": "a value that a task streams",
-        "select on update_request": "an update that a task answers",
-        "insert on update_request": "an update that a task is asked for",
-        "update on update_request": "an update that a task answers",
-        "delete on update_request": "an answer that is older than a day",
-        "insert on agent": "an Agent that was never served",
-        "update on agent": "a breaker that opens",
-        "insert on schedule": "an application with recurring tasks",
-        "update on schedule": "an application with recurring tasks",
-        "insert on meta": "a store without an identity",
-        "insert on task": "a child",
-    },
-    "shop_agent": {
-        **OF_QUEUES,
-        **OF_LIMITS,
-        **OF_SLOTS,
-        "update on agent": "a breaker that opens",
-        "insert on meta": "a store without an identity",
-    },
-    "shop_submission": {
-        **OF_QUEUES,
-        **OF_KEYS,
-        "insert on schedule": "an application with recurring tasks",
-        "update on schedule": "an application with recurring tasks",
-        "insert on meta": "a store without an identity",
-    },
-    "shop_supervisor": {
-        **OF_SLOTS,
-        "select on search": "a batch whose filter names a label or an attribute",
-        "update on batch": "a batch that goes on",
-        "insert on alert_sink": "a Supervisor that begins to lead",
-        "insert on webhook": "a Supervisor that has webhooks",
-        "update on webhook": "a webhook that took an event",
-        "select on webhook_refusal": "an event that a webhook refused",
-        "insert on webhook_refusal": "an event that a webhook refused",
-        "update on webhook_refusal": "an event that a webhook refused",
-        "delete on webhook_refusal": "an event that a webhook refused",
-        "select on webhook": "a Supervisor that has webhooks",
-        "delete on webhook": "a webhook that is no longer declared",
-        "insert on dead_letter": "an event that a webhook refused for three days",
-        "update on audit": "the details of an act on a task that is erased",
-        "select on submission_key": "a task that retention deletes",
-        "delete on submission_key": "a task that retention deletes",
-        "select on joined_submission": "a task that retention deletes",
-        "delete on joined_submission": "a task that retention deletes",
-        "insert on meta": "an outage, after which leases get a grace",
-        "update on meta": "an outage, after which leases get a grace",
-        "delete on meta": "an outage, after which leases get a grace",
-        "insert on inbox": "a task past its own deadline",
-        "delete on inbox": "a task that retention deletes",
-        "select on workflow": "a task that no Scheduler serves",
-        "select on agent": "a step that no Agent serves",
-        "select on inbox": "a task that retention deletes",
-        "select on signal_seen": "a task that retention deletes",
-        "delete on signal_seen": "a task that retention deletes",
-        "delete on task": "a task that retention deletes",
-        "select on live_value": "a task that retention deletes",
-        "delete on live_value": "a task that retention deletes",
-        "select on stream_value": "a task that retention deletes",
-        "delete on stream_value": "a task that retention deletes",
-        "select on update_request": "a task that retention deletes",
-        "delete on update_request": "a task that retention deletes",
-        "delete on audit": "an entry that retention deletes",
-        "delete on alert": "an acknowledged alert that retention deletes",
-        "delete on alert_receipt": "an acknowledged alert that retention deletes",
-        "insert on task": "a recurring task",
-        "update on schedule": "a recurring task",
-        "insert on alert": "a task that no Scheduler serves",
-    },
-    "shop_web": {
-        **OF_SIGNALS,
-        **OF_KEYS,
-        **{f"{verb} on task_permit": "a submission that replaces a task" for verb in VERBS},
-        "select on live_value": "a value that a reader asks for",
-        "select on stream_value": "a stream that a reader asks for",
-        "select on update_request": "an update that a task is asked for",
-        "insert on update_request": "an update that a task is asked for",
-        "select on alert": "more refused completions than are audited",
-        "insert on alert": "more refused completions than are audited",
-        "update on alert": "more refused completions than are audited",
-        "select on workflow": "a workflow that is submitted by its name alone",
     },
 }
 LOGINS = frozenset(RARE_ON_POSTGRESQL)
@@ -174,12 +53,18 @@ def live(host: Host, queues: str) -> None:
 
 
 def put_back(host: Host) -> None:
-    """Post what no submission accepts, and have it tried again, in vain."""
-    host.ask("post", "shop:app", "orders", "7", "--id", "order-7", file=WEB)
-    while host.ask("dead-letters", "put-back", "1", file=OPERATOR).returncode:
-        continue
-    while not json.loads(host.ask("dead-letters", "--json", file=OPERATOR).stdout):
-        continue
+    """Post what no submission accepts, have it tried again, in vain, and wait for the sinks to get the alert on it."""
+    done_well(host.ask("post", "shop:app", "orders", "7", "--id", "order-7", file=WEB))
+    until(lambda: host.ask("dead-letters", "put-back", "1", file=OPERATOR).returncode == 0)
+    until(lambda: bool(json.loads(host.ask("dead-letters", "--json", file=OPERATOR).stdout)))
+    until(
+        lambda: all(alert["delivered_at"] for alert in json.loads(host.ask("alerts", "--json", file=OPERATOR).stdout))
+    )
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Look until it is so."""
+    assert any(is_so() for _ in looks()), f"expected it within {PATIENCE:g} s, found it is not so"
 
 
 def give_up(host: Host, agent: Process) -> None:
@@ -215,10 +100,8 @@ def test_each_permission_at_nats_is_used(tmp_path: Path) -> None:
         live(host, "STEPWARD_TRANSPORT")
         asyncio.run(spoil(host))
         listen(host, "STEPWARD_TRANSPORT", "order-6")
-        while "$JS.API.CONSUMER.LIST" not in log.read_text():
-            host.ask("instances", file=OPERATOR)
-        while "$JS.API.STREAM.MSG.DELETE.STEPWARD_shop " not in log.read_text():
-            host.ask("instances", file=OPERATOR)
+        until(lambda: "$JS.API.CONSUMER.LIST" in log.read_text())
+        until(lambda: "$JS.API.STREAM.MSG.DELETE.STEPWARD_shop " in log.read_text())
     assert unexplained(unused(log.read_text()), RARE_AT_NATS) == {}
 
 
@@ -255,6 +138,14 @@ def test_each_right_on_postgresql_is_used(tmp_path: Path) -> None:
         asyncio.run(server.execute("grant delete on stepward_shop.audit to shop_web", "shop"))
         wider = asyncio.run(unused_rights(server, log))
     assert unexplained(wider, RARE_ON_POSTGRESQL) == {"shop_web": ["delete on audit"]}
+
+
+def test_a_statement_is_of_the_login_that_ran_it() -> None:
+    log = (
+        "shop_web|LOG:  execute a1: select 1\n\tfrom x\nshop_web|DETAIL:  Parameters: $1 = '7'\n"
+        "|LOG:  checkpoint starting: time\nshop_agent|LOG:  statement: begin\n"
+    )
+    assert STATEMENT.findall(log) == [("shop_web", "select 1\n\tfrom x\n"), ("shop_agent", "begin\n")]
 
 
 async def unused_rights(server: postgres.Server, log: str) -> dict[str, list[str]]:

@@ -56,7 +56,7 @@ class ServerStores:
     async def make(self) -> str:
         number = len(self.addresses) + 1
         server = self.servers[(number - 1) % len(self.servers)]
-        while not await _is_made(server, f"p{number}"):
+        while not await _is_made(server, f"p{number}"):  # noqa: ASYNC110  a server that starts sets no event of ours
             await asyncio.sleep(AGAIN_SECONDS)
         self.addresses.append(server.address(f"p{number}"))
         return self.addresses[-1]
