@@ -15,7 +15,16 @@ from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, TransportError
 from stepward.model.states import TASK_ENDS
-from stepward.store.contract import Completion, FoundTasks, Refusal, RefusalReason, StoredMessage, TaskSearch
+from stepward.store.contract import (
+    Completion,
+    Fork,
+    FoundTasks,
+    Refusal,
+    RefusalReason,
+    StoredMessage,
+    Submitted,
+    TaskSearch,
+)
 from stepward.store.partitions.partitioned_store import PartitionedStore
 from stepward.store.partitions.placement import SHARDS, initial_shards, shard_of, shard_of_key
 from tests.partitions.places import changed, in_files, looked_up
@@ -121,6 +130,28 @@ async def test_a_fork_takes_no_id_of_a_shard_that_has_left(stores: list[str]) ->
         with pytest.raises(Refused, match="expected an id that is placed in partition p1"):
             await client.task(stays).fork("bank.charge/1", id=moved)
         assert looked_up(stores[0], "select id from stepward_task") == [(stays,)]
+
+
+async def test_a_fork_of_a_task_that_moves_meanwhile_is_made_where_the_task_arrives(stores: list[str]) -> None:
+    """It waits while the shard is copied, and the store that the task has left knows of none then."""
+    bank, moving = Bank(), next(ids("order", MOVING))
+    async with application(stores[:2], bank).client():
+        await add(stores)
+    async with application(stores, bank).running(), application(stores, bank).client() as client:
+        task = await client.submit("narrow", moving, id=moving)
+        await task.result(timeout=30)
+        store = session_of(client).store
+        assert isinstance(store, PartitionedStore)
+        first = store.partitions.placed(moving).store.client
+        made = first.fork
+
+        async def late(fork: Fork) -> Submitted:
+            await move(stores)
+            return await made(fork)
+
+        first.fork = late  # type: ignore[method-assign]
+        forked = await task.fork("bank.charge/1")
+        assert homes(stores) == {moving: [2], forked.id: [2]}
 
 
 async def test_a_message_is_put_where_its_shard_is_alone(stores: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

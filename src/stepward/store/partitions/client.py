@@ -171,7 +171,13 @@ class PartitionedClient:
                 )
             if strays := await self._strays.submitted([fork.task]):
                 return strays[0]
-            forked = await home.ask(lambda store: store.client.fork(fork))
+            try:
+                forked = await home.ask(lambda store: store.client.fork(fork))
+            except TaskNotFound:
+                if await self._home(origin) is home:
+                    raise
+                # The origin has left after it was found there.
+                raise ShardElsewhere(shard_of(origin)) from None
             self._partitions.note([forked], home)
             return forked
 
