@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 
 import pytest
 
 from stepward.agent.declaration import Agent
+from stepward.agent.leases_and_deadlines import AT_ONCE
 from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.model.messages.requests import Outcome, request_queue
 from stepward.policies import CircuitBreaker
+from stepward.transport.contract import Delivery
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
 from tests.virtual import START, VirtualLoop, settle
 
@@ -78,6 +82,34 @@ async def test_a_call_that_fails_at_its_cancellation_is_not_repeated(start: Star
     assert [reply.outcome for reply in await world.replies()] == [Outcome.GAVE_UP]
     assert await world.is_silent(100)
     assert calls == [1]
+
+
+async def test_leases_of_very_many_calls_are_kept_over_passes_of_the_event_loop(start: Start) -> None:
+    count, passes = 2 * AT_ONCE + 300, [0]
+    extended: list[tuple[int, list[int]]] = []
+
+    class Watching(MemoryTransport):
+        async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
+            extended.append((passes[0], [delivery.token for delivery in deliveries]))
+            asyncio.get_running_loop().call_soon(lambda: passes.__setitem__(0, passes[0] + 1))
+            return await super().extend(queue, deliveries, lease)
+
+    held = Agent("payments", concurrency=count)
+
+    @held.operation()
+    async def hold() -> None:
+        await asyncio.Event().wait()
+
+    world = start(held, transport=Watching(asyncio.get_running_loop().time), request_lease=3)
+    for number in range(count):
+        await world.ask("payments.hold", key=f"payments.hold/{number}", complete_by=START + 200)
+    await settle()
+    await asyncio.sleep(1.1)
+    tokens = [token for _, some in extended for token in some]
+    assert (tokens, len(set(tokens))) == (sorted(tokens), count)
+    assert [turn for turn, _ in extended] == [0, 1, 2]
+    assert max(len(some) for _, some in extended) == AT_ONCE
+    assert await world.is_silent(30, request_queue("payments"))
 
 
 async def test_a_result_past_the_complete_by_is_thrown_away(start: Start) -> None:

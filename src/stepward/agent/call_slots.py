@@ -14,7 +14,7 @@ class Slots:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         """At most so many calls; what the limit of all instances leaves to this one may be fewer."""
-        self._held: set[Call] = set()
+        self._held: dict[Call, None] = {}
         self._steps: dict[CallKey, Call] = {}
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -48,7 +48,7 @@ class Slots:
 
     def hold(self, call: Call) -> None:
         """Take a slot for ``call``."""
-        self._held.add(call)
+        self._held[call] = None
         self._steps[call.step] = call
 
     def resize(self, capacity: int) -> None:
@@ -59,7 +59,7 @@ class Slots:
 
     def release(self, call: Call) -> None:
         """Give the slot of ``call`` back."""
-        self._held.discard(call)
+        self._held.pop(call, None)
         if self._steps.get(call.step) is call:
             del self._steps[call.step]
         if self._waiters:

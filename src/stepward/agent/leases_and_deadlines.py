@@ -16,6 +16,8 @@ from stepward.transport.contract import Transport
 SPARE = 64
 """Obsolete entries that the heap may hold beyond as many as are valid."""
 EXTENSIONS_PER_LEASE = 3
+AT_ONCE = 512
+"""Most leases that are extended, and most deadlines that are looked at, before the event loop runs."""
 
 
 class Deadlines:
@@ -80,7 +82,9 @@ class Deadlines:
     def _fire(self) -> None:
         self._timer, self._fires_at = None, float("inf")
         now = self._now()
-        while self._heap and (self._heap[0][0] <= now or self._heap[0][2].ended):
+        for _ in range(AT_ONCE):
+            if not self._heap or not (self._heap[0][0] <= now or self._heap[0][2].ended):
+                break
             _, _, call = heappop(self._heap)
             if call.ended:
                 continue
@@ -157,13 +161,19 @@ class RequestLeases:
             self.extend([call for call in self._slots if _runs_out(call)])
 
     async def _extended(self, calls: list[Call]) -> None:
-        until = self._now() + self.seconds
-        held = [(call, call.delivery) for call in calls]
         try:
-            gone = await self._transport.extend(self._queue, [delivery for _, delivery in held], self.seconds)
+            for first in range(0, len(calls), AT_ONCE):
+                if first:
+                    await asyncio.sleep(0)  # Queues in memory answer without a wait.
+                if some := [call for call in calls[first : first + AT_ONCE] if not call.dropped]:
+                    await self._extend(some)
         except TransportError as error:
             self._observers.emit("agent.transport_failed", queue=self._queue, verb="extend", error=str(error))
-            return
+
+    async def _extend(self, calls: list[Call]) -> None:
+        until = self._now() + self.seconds
+        held = [(call, call.delivery) for call in calls]
+        gone = await self._transport.extend(self._queue, [delivery for _, delivery in held], self.seconds)
         for call in calls:
             call.leased_until = until
         lost = {delivery.token for delivery in gone}

@@ -47,7 +47,7 @@ def is_in_doubt(step: Step) -> bool:
 
 def needs_undo(step: Step) -> bool:
     """Whether undoing the task has to undo this step."""
-    return may_have_acted(step) and (step.has_undo or step.kind is StepKind.CHILD)
+    return (step.has_undo or step.kind is StepKind.CHILD) and may_have_acted(step)
 
 
 def is_deferred(step: Step) -> bool:

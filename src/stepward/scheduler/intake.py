@@ -141,6 +141,8 @@ class Intake:
                 self._loader.admit(history, now, sent=sent[history.task.uid])
             else:
                 self._loader.give_up(history, reason, now)
+        if are_long:
+            await asyncio.sleep(0)
 
     def _begin(self, task: Task, now: float) -> None:
         """Begin a task that was submitted in this process: it has no record yet."""

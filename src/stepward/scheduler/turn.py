@@ -104,6 +104,8 @@ class Turn:
         while cut := [a for a in touched.values() if not a.leaving and a.execution is not None and a.execution.is_cut]:
             await self._go_on(cut, now)
         revoked = self._closing.close(now)
+        if self._closing.is_long:
+            await asyncio.sleep(0)
         await self._commit(revoked)
 
     @property

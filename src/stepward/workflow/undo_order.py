@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from stepward.model.effects import SUFFIX, UNDOABLE, is_in_doubt, may_have_acted, needs_undo, never_ran, undo_key
 from stepward.model.records import Step
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import COMPLETED, UNDO, StepKind, StepState
 
 
 class StartUndo(Struct, frozen=True):
@@ -72,7 +72,7 @@ class UndoOrder:
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = steps
         self._rows: dict[tuple[int, str], Step] = {}
-        self._seen = 0
+        self._keyed = self._seen = 0
         self._irreversible: list[Step] = []
         self._unstarted: list[Step] = []
         self._wanted: list[Step] | None = None
@@ -112,20 +112,22 @@ class UndoOrder:
         return step
 
     def _row(self, run: int, key: str) -> Step | None:
-        self._read()
+        if self._keyed < len(self.steps):
+            added = self.steps[self._keyed :]
+            self._keyed += len(added)
+            self._rows.update(((step.run, step.key), step) for step in added)
         return self._rows.get((run, key))
 
     def _read(self) -> None:
         """Take in the rows that were added since."""
-        while self._seen < len(self.steps):
-            step = self.steps[self._seen]
-            self._seen += 1
-            self._rows[(step.run, step.key)] = step
-            if step.irreversible:
-                self._irreversible.append(step)
-            if step.kind is not StepKind.UNDO:
-                self._unstarted.append(step)
-                self._wanted = None
+        if self._seen == len(self.steps):
+            return
+        added = self.steps[self._seen :]
+        self._seen += len(added)
+        self._irreversible += [step for step in added if step.irreversible]
+        if unstarted := [step for step in added if step.kind is not UNDO]:
+            self._unstarted += unstarted
+            self._wanted = None
 
     def _next(self, is_wanted: Callable[[Step], bool], now: float) -> UndoPlan:
         step = self._newest(is_wanted)
@@ -141,7 +143,7 @@ class UndoOrder:
                 if is_wanted(self._wanted[-1]):
                     return self._wanted[-1]
                 self._wanted.pop()
-        self._unstarted = [step for step in self.steps if step.kind is not StepKind.UNDO]
+        self._unstarted = [step for step in self.steps if step.kind is not UNDO]
         wanted = [step for step in self.steps if is_wanted(step)]
         if any(step.set_aside_at is not None for step in wanted):
             # Once the last of a repair is undone, ordinals alone tell the order: it is not kept.
@@ -234,13 +236,13 @@ def _may_still_act(step: Step, now: float) -> bool:
 
 
 def _in_doubt(steps: Iterable[Step]) -> list[str]:
-    return [
-        step.key
-        for step in steps
-        if _was_seen_to_by_hand(step) or (step.kind is StepKind.OPERATION and not step.has_undo and is_in_doubt(step))
-    ]
+    return [step.key for step in steps if (_was_done_by_hand if step.state is COMPLETED else _is_left_in_doubt)(step)]
 
 
-def _was_seen_to_by_hand(step: Step) -> bool:
-    """Marked as done before it ever ran: what a person did, only a person can undo."""
-    return step.kind in UNDOABLE and never_ran(step) and step.state is StepState.COMPLETED
+def _was_done_by_hand(step: Step) -> bool:
+    """Whether a completed step never ran: what a person did, only a person can undo."""
+    return step.kind in UNDOABLE and never_ran(step)
+
+
+def _is_left_in_doubt(step: Step) -> bool:
+    return not step.has_undo and step.kind is StepKind.OPERATION and is_in_doubt(step)

@@ -14,7 +14,7 @@ from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.scheduler.turn_budget import TurnBudget
+from stepward.scheduler.turn_budget import MOST, TurnBudget
 from stepward.store.contract import Change
 from stepward.workflow.execution import Execution
 
@@ -40,6 +40,8 @@ class Closing:
         self._replay_check = replay_check
         self._budget = budget
         self._timers = active_tasks.timers
+        self.is_long = False
+        """Whether a task of very many steps was looked at: the event loop is to run before the commit."""
 
     def evict(self, now: float) -> None:
         """Let go of tasks that have waited long, or that are too many."""
@@ -50,6 +52,7 @@ class Closing:
     def close(self, now: float) -> list[Step]:
         """Give every touched task its face for this turn's commit; the abandoned steps, to be revoked after it."""
         revoked: list[Step] = []
+        self.is_long = False
         for active in list(self._active_tasks.touched.values()):
             if not active.leaving:
                 try:
@@ -137,6 +140,7 @@ class Closing:
     def _close_by_record(self, active: ActiveTask, now: float) -> None:
         self._active_tasks.waiting.leave(active)
         until = self._undo.settle(active, now)
+        self.is_long |= len(active.steps) > MOST
         self._active_tasks.count_undoing(active)
         is_moved = active.leaving or (active.change is not None and active.change.move is not None)
         if active.phase is Phase.CLEANING and not is_moved:
