@@ -21,13 +21,19 @@ PROCESSES = ("scheduler", "agent", "submission", "supervisor", "client")
 pytestmark = pytest.mark.servers
 
 
-def grant(stores: list[str], kind: str) -> None:
-    words = [word for store in stores for word in ("--store", store)]
-    result = CliRunner().invoke(cli, ["grant", kind, f"moving_{kind.replace('-', '_')}", "--apply", *words])
+def said(stores: list[str], *words: str) -> str:
+    """What a command says of these stores."""
+    listed = [word for store in stores for word in ("--store", store)]
+    result = CliRunner().invoke(cli, [*words, *listed])
     assert result.exit_code == 0, result.output
+    return result.output
 
 
-async def test_operators_move_shards_while_processes_with_few_rights_run(
+def grant(stores: list[str], kind: str) -> None:
+    said(stores, "grant", kind, f"moving_{kind.replace('-', '_')}", "--apply")
+
+
+async def test_operators_move_shards_while_processes_with_few_rights_run_and_readers_look(
     servers: Servers, postgres_stores: list[str]
 ) -> None:
     """The owner has added the store."""
@@ -51,6 +57,8 @@ async def test_operators_move_shards_while_processes_with_few_rights_run(
         [store.replace(address, server.address(name, login)) for store in postgres_stores]
         for login in ("moving_processes", "moving_operator", "moving_read_only")
     )
+    # No process has begun with the new store yet.
+    assert orders[0] in await asyncio.to_thread(said, readers, "tasks")
     app = application(own, Bank())
     async with app.running(), app.client() as client:
         with pytest.raises(StoreUnusable, match="expected the rights on schema and tables"):

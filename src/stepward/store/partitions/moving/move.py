@@ -76,6 +76,8 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     if added is not None and replace(added, shards=place.shards) != place:
         raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
     await share_key(stores, environment)
+    # Who only reads may look at the new store before a process has begun there.
+    await store_id(new, environment)
     await _copy_settings(tables[0], tables[-1])
     if count == 2 and records[0] is not None:
         await known[0].host.keep_partition(records[0])
