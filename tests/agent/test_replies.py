@@ -117,7 +117,12 @@ async def test_data_and_text_that_json_cannot_hold_become_text(start: Start) -> 
 
 @pytest.mark.parametrize(
     ("result", "type_name"),
-    [(object(), "InvalidPayload"), ("x" * 200, "PayloadTooLarge"), (float("nan"), "InvalidPayload")],
+    [
+        (object(), "InvalidPayload"),
+        ("x" * 200, "PayloadTooLarge"),
+        (float("nan"), "InvalidPayload"),
+        (msgspec.Raw(b"{no JSON"), "InvalidPayload"),
+    ],
 )
 async def test_a_result_that_cannot_be_kept_fails_though_the_effect_happened(
     start: Start, result: Any, type_name: str
