@@ -268,7 +268,7 @@ async def test_a_batch_does_not_start_while_tasks_are_in_no_store(
     stores: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would end without an act on them."""
-    monkeypatch.setattr("stepward.store.partitions.operators.LOOKS", 2)
+    monkeypatch.setattr("stepward.store.partitions.operators.batches.LOOKS", 2)
     moving = next(ids("slow", frozenset({sorted(MOVED)[1]})))
     async with application(stores[:2], Bank()).client() as client:
         await client.submit("fulfil", moving, id=moving)
