@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from stepward.store.partitions.addresses import identify_any
 from stepward.store.partitions.placement import initial_shards, shard_of
 from tests.programs import client_of_amqp10, program
 from tests.tiers import sampled
-from tests.transport.brokers import SERVERS, clear, new_app
+from tests.transport.brokers import SERVERS, app_queues, clear, new_app
 from tests.until import until
 
 pytestmark = pytest.mark.servers
@@ -191,6 +192,20 @@ async def test_a_store_that_is_down_keeps_its_share_of_the_messages_waiting(shop
         shop.bring_back()
         await completed(queues, shop.replies, there)
     assert set(await shop.tasks(2)) == set(there)
+
+
+async def test_a_message_that_waits_in_a_part_expires_when_it_would_have_expired(shop: Shop) -> None:
+    (there,) = ids_of(2, 1)
+    body = b'{"specversion":"1.0","id":"%b","source":"/web","type":"order","data":1}' % there.encode()
+    expires_at = time.time() + 7 * 86_400.0
+    async with shop.app().client():
+        shop.take_away()
+    queues = app_queues(shop.address, shop.name, now=time.time)
+    async with shop.app().running(), asyncio.timeout(20):
+        await queues.put(f"submissions.{shop.name}.numbers", [(body, expires_at)])
+        (waiting,) = await queues.take(f"submissions.{shop.name}.p2.numbers", 1, 30.0)
+    assert (waiting.body, waiting.expires_at) == (body, expires_at)
+    await queues.close()
 
 
 async def test_a_message_that_is_none_is_a_dead_letter_that_can_be_put_back(shop: Shop) -> None:

@@ -18,9 +18,12 @@ PLACES = {"here": "p1", "there": "p2", "large": "p2", "refused": "p3", "moving":
 class Recording:
     """Queues with messages to take once; it records what is done with them."""
 
-    def __init__(self, ids: Sequence[str]) -> None:
-        self.waiting = [QueuedMessage(token=number, body=message(id)) for number, id in enumerate(ids, 1)]
+    def __init__(self, ids: Sequence[str], expires_at: float | None = None) -> None:
+        self.waiting = [
+            QueuedMessage(token=number, body=message(id), expires_at=expires_at) for number, id in enumerate(ids, 1)
+        ]
         self.put_into: dict[str, list[bytes]] = {}
+        self.expiries: list[float | None] = []
         self.settled: list[int] = []
         self.later: dict[float, list[int]] = {}
         self.buried: list[tuple[int, str]] = []
@@ -37,7 +40,8 @@ class Recording:
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
         if queue.startswith("submissions.shop.p3."):
             raise TransportError("expected room, found none")
-        for body, _ in bodies:
+        for body, expires_at in bodies:
+            self.expiries.append(expires_at)
             if body == message("large"):
                 raise PayloadTooLarge("expected less")
             self.put_into.setdefault(queue, []).append(body)
@@ -65,9 +69,9 @@ async def placed(id: str) -> str | None:
     return PLACES.get(id, "p1")
 
 
-async def routed(*ids: str) -> tuple[Recording, list[Event]]:
+async def routed(*ids: str, expires_at: float | None = None) -> tuple[Recording, list[Event]]:
     """What a router does with messages of these ids, and the events that it emits."""
-    queues, events = Recording(ids), list[Event]()
+    queues, events = Recording(ids, expires_at), list[Event]()
     router = PartitionRouter(cast(AppQueues, queues), ENTRY, placed, Observers(events.append))
     running = asyncio.create_task(router.run())
     await queues.empty.wait()
@@ -83,6 +87,11 @@ async def test_messages_go_to_the_parts_of_their_partitions_and_are_settled() ->
         "submissions.shop.p2.orders": [message("there")],
     }
     assert (queues.settled, queues.later) == ([1, 2], {})
+
+
+async def test_a_message_expires_in_its_part_when_it_would_have_expired() -> None:
+    queues, _ = await routed("here", "there", expires_at=7.0)
+    assert queues.expiries == [7.0, 7.0]
 
 
 async def test_a_message_that_a_part_does_not_take_stays_and_holds_no_other_up() -> None:

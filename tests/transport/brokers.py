@@ -159,9 +159,11 @@ async def opened(
     )
 
 
-def app_queues(address: str, app: str, *, events: list[Event] | None = None) -> BrokerQueues:
+def app_queues(
+    address: str, app: str, *, events: list[Event] | None = None, now: Callable[[], float] | None = None
+) -> BrokerQueues:
     """The application's own queues there, as one process has them; dead letters are dropped."""
-    now = asyncio.get_running_loop().time
+    now = now or asyncio.get_running_loop().time
     observers = Observers(*([events.append] if events is not None else []))
     return broker_queues(address, app=app, now=now, environment=Environment(), observers=observers, bury=Buried().bury)
 

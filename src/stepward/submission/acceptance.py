@@ -29,7 +29,7 @@ STORE_PAUSE = 0.2
 
 Prepare = Callable[[Message, Accepted], Awaitable[Task]]
 """Makes the task record of an accepted message. Raises Refused for invalid input."""
-FindElsewhere = Callable[[Mapping[str, bytes]], Awaitable[Collection[str]]]
+FindElsewhere = Callable[[Mapping[str, Stored]], Awaitable[Collection[str]]]
 """Of messages by id, the ids of those that begin no task in this store. Raises StoreUnavailable."""
 Judged = Message | Refused
 """A message, or the reason why the body is none."""
@@ -96,12 +96,10 @@ class Acceptance:
 
     async def _write(self, found: Sequence[Stored], verdicts: Verdicts) -> None:
         messages = [self._read(stored) for stored in found]
-        bodies = {
-            each.id: stored.body for stored, each in zip(found, messages, strict=True) if isinstance(each, Message)
-        }
-        elsewhere = await self._elsewhere(bodies)
+        by_id = {each.id: stored for stored, each in zip(found, messages, strict=True) if isinstance(each, Message)}
+        elsewhere = await self._elsewhere(by_id)
         async with self._transaction() as transaction:
-            known = await transaction.known(list(bodies))
+            known = await transaction.known(list(by_id))
             until = self._clock.boot() + TRANSACTION_SECONDS
             for stored, message in zip(found, messages, strict=True):
                 verdicts.count += 1

@@ -86,7 +86,7 @@ class PartitionRouter:
             return MOVING_SECONDS
         queue = own_queue(self._queue, partition)
         try:
-            await self._queues.put(queue, [(stored.body, None)])
+            await self._queues.put(queue, [(stored.body, stored.expires_at)])
         except TransportError as error:
             failures[queue] = str(error)
             return REFUSED_SECONDS

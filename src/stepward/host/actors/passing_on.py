@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from stepward.errors import Refused, StoreUnavailable, TransportError
 from stepward.host.assembly import Parts
 from stepward.submission import Accepted, Message
+from stepward.transport.queues.contract import Stored
 
 
 class PassingOn:
@@ -20,7 +21,7 @@ class PassingOn:
         self._not_passed: dict[str, str] = {}
         """By id of messages that belong to another store, why they cannot be put there."""
 
-    async def elsewhere(self, bodies: Mapping[str, bytes]) -> set[str]:
+    async def elsewhere(self, messages: Mapping[str, Stored]) -> set[str]:
         """The ids of messages, by id, that begin no task here: those of tasks in another store, and those that are
         placed in another, to which they are passed on.
 
@@ -28,16 +29,16 @@ class PassingOn:
         """
         if self._others is None or self._queues is None:
             return set()
-        away = [id for id in bodies if not await self._others.holds(id)]
+        away = [id for id in messages if not await self._others.holds(id)]
         for id in away:
             self._observers.emit("submission.passed_on", queue=self._queue, id=id)
             try:
-                await self._queues.put(self._queue, [(bodies[id], None)])
+                await self._queues.put(self._queue, [(messages[id].body, messages[id].expires_at)])
             except TransportError as error:
                 raise StoreUnavailable(str(error)) from error
             except Refused as error:
                 self._not_passed[id] = str(error)
-        known = await self._others.known([id for id in bodies if id not in away])
+        known = await self._others.known([id for id in messages if id not in away])
         for id in known:
             self._observers.emit("submission.duplicate", queue=self._queue, id=id)
         return {*away, *known} - self._not_passed.keys()

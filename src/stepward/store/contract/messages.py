@@ -18,6 +18,8 @@ class StoredMessage(Struct, frozen=True):
     taken_until: float = float("inf")
     """The end of its lease by the store's clock, counted from before the query; a message that is only read has
     none."""
+    expires_at: float | None = None
+    """None: the store drops what has expired, and does not return the instant."""
 
 
 class MessageStore(Protocol):

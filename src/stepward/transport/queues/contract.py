@@ -32,6 +32,11 @@ class Stored(Protocol):
         """The end of the lease, counted from before the queue was asked."""
         ...
 
+    @property
+    def expires_at(self) -> float | None:
+        """The instant at which it expires, for whatever passes it on; None for never, and from a queue in the store."""
+        ...
+
 
 class QueuedMessage(Struct, frozen=True, gc=False):
     """A message as a broker's queue returns it."""
@@ -40,6 +45,7 @@ class QueuedMessage(Struct, frozen=True, gc=False):
     body: bytes
     tries: int = 1
     taken_until: float = float("inf")
+    expires_at: float | None = None
 
 
 class Watching(Protocol):

@@ -23,6 +23,7 @@ class Held(Generic[Handle]):
     tries: int
     until: float
     """When the broker gives it to another process; never for a waiting message of a broker without leases."""
+    expires_at: float | None
 
 
 class InFlight(Generic[Handle]):
@@ -33,10 +34,10 @@ class InFlight(Generic[Handle]):
         self._given: dict[int, Held[Handle]] = {}
         self._token = 0
 
-    def add(self, handle: Handle, body: bytes, tries: int, until: float) -> None:
+    def add(self, handle: Handle, body: bytes, tries: int, until: float, expires_at: float | None = None) -> None:
         """Add a message that arrived."""
         self._token += 1
-        self._waiting.append(Held(self._token, handle, body, tries, until))
+        self._waiting.append(Held(self._token, handle, body, tries, until, expires_at))
 
     def give(self, limit: int, now: float, lease: float = float("inf")) -> list[QueuedMessage]:
         """The oldest waiting messages, each for ``lease`` seconds or what is left of the broker's lease."""
@@ -98,4 +99,4 @@ class InFlight(Generic[Handle]):
 
 
 def _shown(held: Held[Handle]) -> QueuedMessage:
-    return QueuedMessage(held.token, held.body, held.tries, held.until)
+    return QueuedMessage(held.token, held.body, held.tries, held.until, held.expires_at)

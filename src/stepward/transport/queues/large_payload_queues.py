@@ -101,7 +101,7 @@ async def _fetched(keeper: PayloadKeeper, stored: Stored) -> tuple[Stored, str |
     if reason is not None:
         return stored, f"its data cannot be fetched: {reason}"
     body = msgspec.json.encode({**fields, "data": Raw(data)})
-    fetched = QueuedMessage(token=stored.token, body=body, tries=stored.tries, taken_until=stored.taken_until)
+    fetched = QueuedMessage(stored.token, body, stored.tries, stored.taken_until, stored.expires_at)
     return fetched, None
 
 

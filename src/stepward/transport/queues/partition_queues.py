@@ -82,7 +82,7 @@ class PartitionQueues(ForwardingQueues):
     async def _is_returned(self, queue: str, stored: Stored) -> bool:
         """Puts it into the application's queue; False for one that the broker takes from others alone."""
         try:
-            await self.inner.put(queue, [(stored.body, None)])
+            await self.inner.put(queue, [(stored.body, stored.expires_at)])
         except Refused:
             return False
         return True

@@ -96,7 +96,7 @@ def _opened(stored: Stored, codec: PayloadCodec, place: str) -> tuple[Stored, in
     if reason is not None:
         return stored, stored.token, f"data that cannot be decrypted: {reason}"
     body = msgspec.json.encode({**fields, "data": Raw(data)})
-    opened = QueuedMessage(token=stored.token, body=body, tries=stored.tries, taken_until=stored.taken_until)
+    opened = QueuedMessage(stored.token, body, stored.tries, stored.taken_until, stored.expires_at)
     return opened, stored.token, None
 
 

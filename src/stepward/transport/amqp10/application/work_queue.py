@@ -126,7 +126,7 @@ class AmqpTaking:
         if message.deliveries:
             self._return(received, message.tries, credit=1)
             return
-        self._in_flight.add(received, message.body, 1 + message.tries, FOREVER)
+        self._in_flight.add(received, message.body, 1 + message.tries, FOREVER, message.expiry(self._now()))
         self._stirred.set()
 
     def _return(self, received: Received, tries: int, *, credit: int = 0) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from msgspec import Struct
 from proton import Message, ProtonException, symbol
 
+from stepward.transport.queues.expiry import expiry
+
 LOCKED_UNTIL = symbol("x-opt-locked-until")
 """An annotation of Azure Service Bus: the end of the lock, in milliseconds since 1970."""
 TRIES = "stepward-tries"
@@ -79,6 +81,8 @@ class Arrived(Struct, frozen=True, gc=False):
     """A body that is no bytes."""
     correlates: str = ""
     """The id of the request that it answers."""
+    ttl: float | None = None
+    """Seconds for which the broker keeps it, as far as its sender said."""
 
     @property
     def locked_until(self) -> float | None:
@@ -101,6 +105,10 @@ class Arrived(Struct, frozen=True, gc=False):
         """Whether it has expired; expiries written by foreign programs are ignored."""
         found = self.properties.get(EXPIRES)
         return isinstance(found, float) and found <= now
+
+    def expiry(self, now: float) -> float | None:
+        """When it expires; a TTL at the broker counts from now."""
+        return expiry(self.properties.get(EXPIRES), self.ttl, now)
 
 
 def decoded(data: bytes, *, is_counted: bool) -> Arrived:
@@ -130,6 +138,7 @@ def _arrived(data: bytes, *, is_counted: bool) -> Arrived:
         _kept(message.annotations or {}),
         None if isinstance(body, bytes) else _kept(body),
         str(message.correlation_id or ""),
+        message.ttl or None,
     )
 
 

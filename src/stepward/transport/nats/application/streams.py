@@ -16,6 +16,7 @@ from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
 from stepward.transport.queues.backend_contract import Posted
+from stepward.transport.queues.expiry import expiry
 
 DOUBLES_SECONDS = 120.0
 """Seconds for which the server deduplicates ids, so that a message whose confirmation was lost is kept once."""
@@ -177,3 +178,10 @@ def is_expired(headers: dict[str, str] | None, now: float) -> bool:
         return text is not None and float(text) <= now
     except ValueError:
         return False
+
+
+def expiry_of(headers: dict[str, str] | None, now: float) -> float | None:
+    """When the message expires; a TTL at the server counts from now."""
+    found = headers or {}
+    ttl = found.get(Header.MSG_TTL.value, "").removesuffix("s")
+    return expiry(found.get(EXPIRES), float(ttl) if ttl.isdecimal() else None, now)

@@ -15,7 +15,7 @@ from nats.js.api import AckPolicy, ConsumerConfig
 
 from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.application.puller import NANOSECONDS, TAKES, Patience, Puller
-from stepward.transport.nats.application.streams import AppStream, is_expired
+from stepward.transport.nats.application.streams import AppStream, expiry_of, is_expired
 from stepward.transport.nats.refused_acknowledgements import REFUSED_SECONDS, check_acknowledgements
 from stepward.transport.queues.contract import QueuedMessage
 from stepward.transport.queues.in_flight import InFlight
@@ -104,7 +104,8 @@ class NatsTaking:
             self._expired.append(message.reply)
             return
         self._behind = behind if tries == 1 else 0
-        self._in_flight.add(message.reply, message.data, tries, self._puller.asked_at + self._lease)
+        expires_at = expiry_of(message.headers, self._stream.now())
+        self._in_flight.add(message.reply, message.data, tries, self._puller.asked_at + self._lease, expires_at)
 
     def _config(self, lease: float) -> ConsumerConfig:
         return ConsumerConfig(

@@ -8,6 +8,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.backend_contract import RESPONSES
+from stepward.transport.queues.expiry import expiry
 from stepward.transport.rabbitmq.connection import RabbitConnection
 
 DAY = 86_400.0
@@ -55,6 +56,11 @@ class Declarations:
             return isinstance(text, str) and float(text) <= self.now()
         except ValueError:
             return False
+
+    def expiry_of(self, message: AbstractIncomingMessage) -> float | None:
+        """When the message expires; a TTL at the server counts from now."""
+        ttl = message.expiration
+        return expiry(message.headers.get(EXPIRES), ttl if isinstance(ttl, int | float) else None, self.now())
 
 
 async def is_served(channel: AbstractChannel, tag: str | None) -> bool:

@@ -166,7 +166,8 @@ class RabbitTaking:
         if tag is not None and tag in self._rooms:
             self._rooms[tag] -= 1
         tries = message.headers.get(TRIES, 0)
-        self._in_flight.add(message, message.body, 1 + (tries if isinstance(tries, int) else 0), FOREVER)
+        expires_at = self._declarations.expiry_of(message)
+        self._in_flight.add(message, message.body, 1 + (tries if isinstance(tries, int) else 0), FOREVER, expires_at)
         self._stirred.set()
 
     async def _stir(self) -> None:
