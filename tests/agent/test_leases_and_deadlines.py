@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from stepward.agent.call import Call
 from stepward.agent.declaration import Agent
-from stepward.agent.leases_and_deadlines import AT_ONCE
+from stepward.agent.leases_and_deadlines import AT_ONCE, Deadlines
 from stepward.agent.protection.circuit_breaker import BreakerState
 from stepward.model.messages.requests import Outcome, request_queue
 from stepward.policies import CircuitBreaker
@@ -110,6 +111,38 @@ async def test_leases_of_very_many_calls_are_kept_over_passes_of_the_event_loop(
     assert [turn for turn, _ in extended] == [0, 1, 2]
     assert max(len(some) for _, some in extended) == AT_ONCE
     assert await world.is_silent(30, request_queue("payments"))
+
+
+async def test_deadlines_of_very_many_calls_are_looked_at_over_passes_of_the_event_loop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, looks = 2 * AT_ONCE + 300, [0]
+    fire, deadline_of = Deadlines._fire, Deadlines.of
+
+    def fired(deadlines: Deadlines) -> None:
+        looks.append(0)
+        fire(deadlines)
+
+    def looked(deadlines: Deadlines, call: Call) -> float:
+        looks[-1] += 1
+        return deadline_of(deadlines, call)
+
+    monkeypatch.setattr(Deadlines, "_fire", fired)
+    monkeypatch.setattr(Deadlines, "of", looked)
+    held = Agent("payments", concurrency=count)
+
+    @held.operation()
+    async def hold() -> None:
+        await asyncio.Event().wait()
+
+    world = start(held, request_lease=3)
+    for number in range(count):
+        await world.ask("payments.hold", key=f"payments.hold/{number}", complete_by=START + 5)
+    await settle()
+    await asyncio.sleep(4)
+    assert (world.runner.in_flight, sum(looks), max(looks)) == (count, count, AT_ONCE)
+    await asyncio.sleep(1.1)
+    assert (world.runner.in_flight, sum(looks), max(looks)) == (0, 2 * count, AT_ONCE)
 
 
 async def test_a_result_past_the_complete_by_is_thrown_away(start: Start) -> None:
