@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from stepward.errors import InvalidArguments, StepFailed
@@ -186,6 +187,14 @@ def test_a_result_that_is_no_json_is_a_bug_in_one_line() -> None:
         return object()
 
     assert Play(odd).error["message"].startswith("result of odd: expected a value that JSON can hold")
+
+
+def test_so_is_one_that_was_encoded_before_and_is_none() -> None:
+    @workflow
+    async def odd() -> Any:
+        return msgspec.Raw(b"{no JSON")
+
+    assert Play(odd).error["message"].startswith("result of odd: expected JSON, found JSON is malformed")
 
 
 def test_a_result_over_the_limit_is_a_bug() -> None:

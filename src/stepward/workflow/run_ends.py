@@ -9,7 +9,7 @@ from types import MappingProxyType
 from stepward.error_messages import leaves_of, message_of
 from stepward.errors import Refused, StepFailed
 from stepward.model.failures import FailureConverter, read
-from stepward.payload import encode
+from stepward.payload import decode, encode
 from stepward.workflow.control_flow import ContinueAsNew
 from stepward.workflow.decisions import Completed, Continued, Failed, RunEnd
 
@@ -21,8 +21,13 @@ FAILURE = ("type", "at", "traceback", "attempt", "earlier")
 
 def returned(value: object, workflow: str, *, limit: int) -> Completed | Failed:
     """The workflow returned ``value``; one that is not JSON is a bug."""
+    what = f"result of {workflow}"
     try:
-        return Completed(encode(value, f"result of {workflow}", limit=limit))
+        output = encode(value, what, limit=limit)
+        if not isinstance(value, str | int | None):
+            # ``msgspec.Raw`` becomes part of the JSON as it is, and a parent could not read what is none.
+            decode(output, what)
+        return Completed(output)
     except Refused as error:
         if isinstance(value, Coroutine):
             value.close()  # the error reports it, so Python need not warn of it
