@@ -96,7 +96,7 @@ simulate: .venv/ready.stamp ## simulate what once broke, then SEEDS=2000 seeds f
 shrink: .venv/ready.stamp ## find the smallest world in which SEED=… still breaks, and print its timeline
 	@$(RUN) -m simulation.shrink $(call given,seed,$(SEED))
 
-torture: .venv/ready.stamp $(if $(filter amqp10,$(TRANSPORT)),.venv/amqp10.stamp) ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=… TRANSPORT=nats|rabbitmq|amqp10|store, with PARTITIONS=2 STORE=postgresql|sqlite, or PARTITIONS=1 STORE=sqlite)
+torture: .venv/ready.stamp $(if $(filter amqp10 activemq,$(TRANSPORT)),.venv/amqp10.stamp) ## end, stop and cut off real processes on a PostgreSQL pair for MINUTES=10 minutes (SEED=… TRANSPORT=nats|rabbitmq|amqp10|activemq|store, with PARTITIONS=2 STORE=postgresql|sqlite, or PARTITIONS=1 STORE=sqlite)
 	@$(RUN) -m $(if $(PARTITIONS),torture.partitions $(call given,partitions,$(PARTITIONS)) \
 		$(if $(STORE),$(call given,store,$(STORE))),torture) \
 		$(call given,minutes,$(MINUTES)) $(if $(SEED),$(call given,seed,$(SEED))) \

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -44,7 +44,7 @@ SETTINGS = """\
       <simpleAuthenticationPlugin>
         <users>
           <authenticationUser username="guest" password="guest" groups="stepward"/>
-          <authenticationUser username="web" password="web" groups="none"/>
+          {users}<authenticationUser username="web" password="web" groups="none"/>
         </users>
       </simpleAuthenticationPlugin>
       <authorizationPlugin>
@@ -79,6 +79,8 @@ SETTINGS = """\
 """As docs/amqp10.md has it: one login that may do everything at Stepward's names, and one that may do nothing."""
 
 
+USER = '<authenticationUser username="{name}" password="{password}" groups="stepward"/>'
+NO_MORE: Mapping[str, str] = {}
 WATCHED = "orders-demo-looks-on"
 """The queue of copies of a server that lets others look on."""
 COPIED = f"""\
@@ -109,7 +111,18 @@ class ActiveMqServer:
 
     name = "ActiveMQ"
 
-    def __init__(self, programs: Path, folder: Path, port: int | None = None, *, is_watched: bool = False) -> None:
+    def __init__(
+        self,
+        programs: Path,
+        folder: Path,
+        port: int | None = None,
+        *,
+        is_watched: bool = False,
+        passwords: Mapping[str, str] = NO_MORE,
+    ) -> None:
+        """``passwords`` by login: of more logins that may do everything at Stepward's names."""
+        users = (USER.format(name=name, password=password) for name, password in passwords.items())
+        self._users = "".join(users)
         self.port = port or free_port()
         self._copied = COPIED if is_watched else ""
         self._programs = programs
@@ -130,7 +143,9 @@ class ActiveMqServer:
     def start(self) -> None:
         """Start it where it was, and wait until it takes connections."""
         settings = self._folder / "activemq.xml"
-        settings.write_text(SETTINGS.format(folder=self._folder, port=self.port, watched=self._copied))
+        settings.write_text(
+            SETTINGS.format(folder=self._folder, port=self.port, watched=self._copied, users=self._users)
+        )
         self._process = subprocess.Popen(
             [
                 "java",
@@ -196,10 +211,10 @@ class ActiveMqServer:
 
 
 @contextmanager
-def running(programs: Path) -> Iterator[ActiveMqServer]:
-    """A new broker, begun and gone with the block."""
+def running(programs: Path, passwords: Mapping[str, str] = NO_MORE) -> Iterator[ActiveMqServer]:
+    """A new broker with these further logins, begun and gone with the block."""
     with home() as folder:
-        server = ActiveMqServer(programs, folder)
+        server = ActiveMqServer(programs, folder, passwords=passwords)
         try:
             server.start()
             yield server

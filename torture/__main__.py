@@ -59,7 +59,7 @@ def _plan() -> TorturePlan:
     parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--minutes", default="10", help="how long faults are brought about; 10 unless given")
     parser.add_argument(
-        "--transport", default=None, help="nats, rabbitmq, amqp10 or store; drawn from the seed unless given"
+        "--transport", default=None, help="nats, rabbitmq, amqp10, activemq or store; drawn from the seed unless given"
     )
     parser.add_argument("--seed", default=None, help="what the faults are drawn from; another each time")
     given = parser.parse_args()

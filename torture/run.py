@@ -46,7 +46,7 @@ class TorturePlan:
     pace: float = 4.0
     """Tasks a second."""
     transport: str = "store"
-    """``store``, ``nats``, ``rabbitmq`` or ``amqp10``; with a broker a second application is beside."""
+    """``store``, ``nats``, ``rabbitmq``, ``amqp10`` or ``activemq``; with a broker a second application is beside."""
     script: Sequence[str] | None = None
     """Faults to be brought about one after the other, instead of drawn ones."""
     spoilt: str = ""

@@ -12,20 +12,22 @@ import nats as nats_client
 from aiormq.exceptions import ChannelNotFoundEntity
 from nats.js.errors import NotFoundError
 
-from servers import nats, rabbitmq
+from servers import activemq, nats, rabbitmq
 from stepward.transport.broker.queue_names import BrokerNames
+from torture.servers.activemq_broker import TorturedActiveMq
 from torture.servers.connection_relay import ConnectionRelay
 from torture.servers.logins import (
     ALL,
     AMQP10_PAGE,
     APPLICATION,
     NARROW,
+    PASSWORDS,
     nats_users,
     rabbitmq_definitions,
     with_login,
 )
 
-KINDS = ("nats", "rabbitmq", "amqp10")
+KINDS = ("nats", "rabbitmq", "amqp10", "activemq")
 DRAWN = ("nats", "rabbitmq")
 """Kinds of which a seed chooses one."""
 DEFINED = "load_definitions = {folder}/definitions.json\n"
@@ -186,5 +188,13 @@ def brokering(kind: str) -> Iterator[TorturedBroker | None]:
         files = {"definitions.json": rabbitmq_definitions(AMQP10_PAGE)}
         with rabbitmq.running(settings=DEFINED, files=files, plugins=(rabbitmq.AMQP10,)) as server:
             yield TorturedAmqp10(server)
+    elif kind == "activemq":
+        if (programs := activemq.distribution()) is None:
+            raise RuntimeError(
+                f"transport activemq: expected a distribution with AMQP in the folder {activemq.VARIABLE}, found none; "
+                "make one with servers/build-activemq"
+            )
+        with activemq.running(programs, PASSWORDS) as broker:
+            yield TorturedActiveMq(broker)
     else:
         yield None
