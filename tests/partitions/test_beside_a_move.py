@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stepward import Client, ScheduleNotFound, Singleton, StoreUnavailable, TaskNotFound
 from stepward.client import session_of
+from stepward.client.queues.posting import put_message
 from stepward.clock import Environment
 from stepward.errors import Refused, TransportError
 from stepward.model.states import TASK_ENDS
@@ -294,6 +296,27 @@ async def test_a_message_for_a_shard_on_its_way_waits_until_it_has_arrived(store
         await move(stores)
         await posting
         await ended(client, posted)
+
+
+async def test_a_message_of_a_shard_on_its_way_holds_up_none_of_another(stores: list[str]) -> None:
+    """It was put in the store that its shard has left: a write that waits while a shard is copied ends there."""
+    bank, away = Bank(), sorted(MOVED)[1]
+    place = next(place for place, shards in enumerate(initial_shards(2)) if away in shards)
+    moving, stays = next(ids("order", frozenset({away}))), next(ids("order", initial_shards(3)[place]))
+    async with application(stores[:2], bank).client():
+        await add(stores)
+    app = application(stores, bank)
+    async with app.running(), app.client() as client:
+        await move(stores, FAILPOINTS[2])
+        whole = session_of(client).store
+        assert isinstance(whole, PartitionedStore)
+        left: Any = whole.partitions.members[place].store.messages
+        for id in (moving, stays):
+            await put_message(left, "moving", "orders", id, id=id, at=whole.now(), limit=1000)
+        await ended(client, stays)
+        await move(stores)
+        await ended(client, moving)
+        assert await client.dead_letters() == []
 
 
 async def test_a_process_without_the_new_store_posts_nothing_to_a_shard_that_has_left(

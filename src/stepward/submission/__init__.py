@@ -1,8 +1,8 @@
 """The submission process: messages from a queue become tasks, once each, together with the application's own rows."""
 
-from stepward.submission.acceptance import Acceptance
+from stepward.submission.acceptance import Acceptance, PlacedElsewhere
 from stepward.submission.declaration import Accepted, Message, SubmissionQueue
 from stepward.submission.partition_router import PartitionRouter
 from stepward.submission.submitter import Submitter
 
-__all__ = ["Acceptance", "Accepted", "Message", "PartitionRouter", "SubmissionQueue", "Submitter"]
+__all__ = ["Acceptance", "Accepted", "Message", "PartitionRouter", "PlacedElsewhere", "SubmissionQueue", "Submitter"]

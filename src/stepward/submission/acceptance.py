@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
 
 from stepward.clock import Environment
 from stepward.error_messages import message_of, named
@@ -29,8 +30,19 @@ STORE_PAUSE = 0.2
 
 Prepare = Callable[[Message, Accepted], Awaitable[Task]]
 """Makes the task record of an accepted message. Raises Refused for invalid input."""
-FindElsewhere = Callable[[Mapping[str, Stored]], Awaitable[Collection[str]]]
-"""Of messages by id, the ids of those that begin no task in this store. Raises StoreUnavailable."""
+
+
+class PlacedElsewhere(NamedTuple):
+    """The ids of messages that begin no task in this store."""
+
+    over: Collection[str]
+    """Passed on to another store, or duplicates of tasks there."""
+    waiting: Collection[str]
+    """For another store that takes none at present."""
+
+
+FindElsewhere = Callable[[Mapping[str, Stored]], Awaitable[PlacedElsewhere]]
+"""Finds these among messages by id. Raises StoreUnavailable."""
 Judged = Message | Refused
 """A message, or the reason why the body is none."""
 
@@ -103,8 +115,10 @@ class Acceptance:
             until = self._clock.boot() + TRANSACTION_SECONDS
             for stored, message in zip(found, messages, strict=True):
                 verdicts.count += 1
-                if isinstance(message, Message) and message.id in elsewhere:
+                if isinstance(message, Message) and message.id in elsewhere.over:
                     verdicts.done.append(stored.token)
+                elif isinstance(message, Message) and message.id in elsewhere.waiting:
+                    verdicts.postpone(stored)
                 else:
                     await self._judge(stored, message, transaction, known, verdicts)
                 if self._clock.boot() >= until:

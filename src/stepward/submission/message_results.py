@@ -39,6 +39,10 @@ class Verdicts:
         else:
             self._try_again([stored], grown(FIRST_DELAY, 2.0, LONGEST_DELAY, stored.tries))
 
+    def postpone(self, stored: Stored) -> None:
+        """Try again later, as often as it takes: nothing is wrong with it."""
+        self._try_again([stored], FIRST_DELAY)
+
     def try_all_again(self, found: Sequence[Stored]) -> None:
         """Try each again alone: they failed together, and it is unknown which one is the cause."""
         self._try_again(found, FIRST_DELAY)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from stepward.errors import Refused, StoreUnavailable, TransportError
+from stepward.errors import Refused, TransportError
 from stepward.host.assembly import Parts
-from stepward.submission import Accepted, Message
+from stepward.submission import Accepted, Message, PlacedElsewhere
 from stepward.transport.queues.contract import Stored
+
+NOWHERE = PlacedElsewhere((), ())
 
 
 class PassingOn:
@@ -21,27 +23,32 @@ class PassingOn:
         self._not_passed: dict[str, str] = {}
         """By id of messages that belong to another store, why they cannot be put there."""
 
-    async def elsewhere(self, messages: Mapping[str, Stored]) -> set[str]:
-        """The ids of messages, by id, that begin no task here: those of tasks in another store, and those that are
-        placed in another, to which they are passed on.
+    async def elsewhere(self, messages: Mapping[str, Stored]) -> PlacedElsewhere:
+        """Of messages by id, those of tasks in another store, and those that are placed in another, to which they are
+        passed on. What another store takes later holds up nothing that is placed here.
 
         Raises StoreUnavailable.
         """
         if self._others is None or self._queues is None:
-            return set()
+            return NOWHERE
         away = [id for id in messages if not await self._others.holds(id)]
+        waiting: set[str] = set()
         for id in away:
-            self._observers.emit("submission.passed_on", queue=self._queue, id=id)
+            if self._others.is_on_its_way(id):
+                waiting.add(id)
+                continue
             try:
                 await self._queues.put(self._queue, [(messages[id].body, messages[id].expires_at)])
+                self._observers.emit("submission.passed_on", queue=self._queue, id=id)
             except TransportError as error:
-                raise StoreUnavailable(str(error)) from error
+                self._observers.emit("submission.queue_failed", queue=self._queue, error=str(error))
+                waiting.add(id)
             except Refused as error:
                 self._not_passed[id] = str(error)
         known = await self._others.known([id for id in messages if id not in away])
         for id in known:
             self._observers.emit("submission.duplicate", queue=self._queue, id=id)
-        return {*away, *known} - self._not_passed.keys()
+        return PlacedElsewhere({*away, *known} - self._not_passed.keys() - waiting, waiting)
 
     def check(self, message: Message, accepted: Accepted) -> None:
         """Raises Refused for a message that could not be passed on, and for a task under a key, which is placed by the

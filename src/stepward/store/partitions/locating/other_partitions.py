@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from stepward.store.contract import MessageStore, ObjectOwnerStore
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partitioned_store import PartitionedStore
+from stepward.store.partitions.placement import shard_of
 
 
 class OtherPartitions:
@@ -29,6 +30,10 @@ class OtherPartitions:
     async def holds(self, id: str) -> bool:
         """Whether the task or schedule of that id or name is placed in this store."""
         return await self._whole.partitions.holds(self._own, id)
+
+    def is_on_its_way(self, id: str) -> bool:
+        """Whether the shard of that id has left its store, and is in no other yet, as far as was seen."""
+        return self._whole.partitions.placed(id).lacks(shard_of(id))
 
     async def known(self, ids: Sequence[str]) -> set[str]:
         """Those of the ids that are placed here, and are of tasks that stand in another store.
