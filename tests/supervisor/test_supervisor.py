@@ -16,7 +16,7 @@ from stepward.model.schedule import Schedule
 from stepward.model.states import StepState, TaskState
 from stepward.settings import Settings
 from stepward.store.contract import SupervisorStore
-from stepward.supervisor import Supervisor
+from stepward.supervisor import Supervisor, due_schedules
 from stepward.supervisor.alert_delivery import AT_ONCE
 from stepward.supervisor.due_schedules import IN_ONE_COMMIT, MOST
 from stepward.supervisor.supervisor import BATCH, BATCHES
@@ -193,6 +193,18 @@ async def test_a_schedule_that_cannot_be_fired_is_tried_again_after_a_minute_and
     assert len(bench.store.fired) == 1
     (failed,) = [alert for alert in bench.store.alerts.values() if alert.kind == "schedule_failed"]
     assert failed.acknowledged_at == bench.store.time
+
+
+async def test_schedules_that_cannot_be_fired_keep_none_behind_them_from_being_fired_however_many_they_are(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due_schedules, "MOST", 2)
+    bench.store.recurring = {name: _minutely(name) for name in ("bad", "worse", "good")}
+    bench.store.unfired = {name: Refused("full") for name in ("bad", "worse")}
+    supervisor = bench.supervisor()
+    for _ in range(2):
+        await supervisor.turn()
+    assert [task.id for task in bench.store.fired] == ["good@1970-01-01T00:16:00Z"]
 
 
 async def test_a_store_that_is_away_is_no_fault_of_a_schedule(bench: Bench) -> None:

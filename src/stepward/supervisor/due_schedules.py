@@ -55,7 +55,8 @@ class DueSchedules:
         """Submit what is due; how many tasks."""
         fired = size = 0
         batch: list[Firing] = []
-        for schedule in await self._store.due_schedules(MOST):
+        # Those that failed stay due, and first: however many they are, they keep none behind them from being fired.
+        for schedule in await self._store.due_schedules(MOST + len(self._failed)):
             now = self._store.now()
             firing = None if self._has_failed(schedule, now) else self._firing(schedule, now)
             if firing is None:
