@@ -23,6 +23,7 @@ class Proxy:
         self.outcomes = asyncio.Event()
         """The way of answers that begin with the outcome of a statement: those to its preparation pass."""
         self._served: dict[asyncio.Task[None], list[asyncio.StreamWriter]] = {}
+        self._is_stopped = False
         self.open()
 
     def open(self) -> None:
@@ -45,6 +46,10 @@ class Proxy:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        if self._is_stopped:
+            # Accepted just before the listener closed.
+            writer.transport.abort()
+            return
         writers = self._served[task] = [writer]
         try:
             # Without this the caller would report a cancellation as an error.
@@ -67,6 +72,7 @@ class Proxy:
         await self.answers.wait()
 
     async def stop(self) -> None:
+        self._is_stopped = True
         for task in list(self._served):
             task.cancel()
         await asyncio.gather(*self._served, return_exceptions=True)
