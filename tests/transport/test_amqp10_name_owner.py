@@ -33,6 +33,7 @@ class Broker:
     async def sender(self, address: str) -> Any:
         async def put(sent: Any) -> None:
             self.messages.append((sent.body.decode(), sent.ident))
+            await asyncio.sleep(0)
 
         return SimpleNamespace(put=put, close=lambda: None)
 
@@ -61,6 +62,58 @@ class Link:
             release=lambda: None,
             accept=lambda: self._broker.messages.remove(message),
         )
+
+
+class LockingBroker(Broker):
+    """A broker that gives each message to one reader at a time, by turns, and to the next one when it is put back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: set[Message] = set()
+        self.links: list[LockingLink] = []
+
+    async def receiver(self, line: Any, place: Any, on_message: Callable[[Any], None]) -> Any:
+        self.links.insert(0, LockingLink(self, on_message))
+        return self.links[0]
+
+    def give(self) -> None:
+        for message in self.messages:
+            reader = next((link for link in self.links if link.credit), None)
+            if reader is not None and message not in self.held:
+                self.held.add(message)
+                reader.credit -= 1
+                self.links.remove(reader)
+                self.links.append(reader)
+                asyncio.get_running_loop().call_soon(reader.take, message)
+
+    def put_back(self, message: Message) -> None:
+        self.held.discard(message)
+        self.give()
+
+
+class LockingLink(Link):
+    """A link whose messages are held until they are settled."""
+
+    def __init__(self, broker: LockingBroker, on_message: Callable[[Any], None]) -> None:
+        super().__init__(broker, on_message)
+        self._locking = broker
+        self.credit = 0
+
+    def allow(self, count: int) -> None:
+        self.credit = count
+        self._locking.give()
+
+    def close(self) -> None:
+        self.credit = 0
+        super().close()
+
+    def take(self, message: Message) -> None:
+        if not self._is_open:
+            self._locking.put_back(message)
+            return
+        received = self._received(message)
+        received.release = lambda: self._locking.put_back(message)
+        self._on_message(received)
 
 
 async def claimed(broker: Broker, store: str, ident: str) -> bool:
@@ -97,3 +150,11 @@ async def test_of_two_stores_that_claim_at_once_one_is_refused() -> None:
     outcomes = await asyncio.gather(claimed(broker, "one", "a"), claimed(broker, "two", "b"), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [bool, SettingsError]
     assert broker.messages == [("one", "a")]
+
+
+async def test_processes_of_one_store_that_begin_together_wait_for_none_of_each_other() -> None:
+    client_of_amqp10()
+    broker = LockingBroker()
+    async with asyncio.timeout(2.0):
+        await asyncio.gather(*(claimed(broker, "one", f"process-{number}") for number in range(12)))
+    assert {store for store, _ in broker.messages} == {"one"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import NamedTuple
 
 from stepward.transport.amqp10.connection import Amqp10Connection
 from stepward.transport.amqp10.node_addresses import Place
@@ -24,8 +25,15 @@ MOST_READ = 10
 MARKER = "text/plain"
 
 
+class NameClaim(NamedTuple):
+    """The message that claims the name for a store."""
+
+    store: str
+    ident: str
+
+
 async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames, store: str, ident: str) -> bool:
-    """Claim the name for a store, and say whether it was claimed before.
+    """NameClaim the name for a store, and say whether it was claimed before.
 
     Raises SettingsError if another store has it, or AmqpFault.
     """
@@ -36,7 +44,7 @@ async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames
         await sender.put(Sent(store.encode(), ident, MARKER))
         sender.close()
         # A broker that is slow has given no message though it has one, and another store may have put its own by now.
-        oldest = await _oldest(link, line, place, own=ident)
+        oldest = await _oldest(link, line, place, NameClaim(store, ident))
     if oldest is None:
         raise AmqpFault(f"queue {place.address}: expected the message that claims the application's name, found none")
     owner = oldest.body.decode(errors="replace")
@@ -44,17 +52,20 @@ async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames
     return oldest.ident != ident
 
 
-async def _oldest(link: Amqp10Connection, line: AmqpConnection, place: Place, own: str | None = None) -> Arrived | None:
+async def _oldest(
+    link: Amqp10Connection, line: AmqpConnection, place: Place, own: NameClaim | None = None
+) -> Arrived | None:
     """The oldest message, which returns to the queue; of the message ``own`` it is known that it is there.
 
-    That one is removed if it is not the oldest.
+    That one is removed if it is not the oldest. Another of the same store is as good: processes that begin together
+    would hold each other's message while each waits for its own.
     """
     found: list[Received] = []
     enough = asyncio.Event()
 
     def on_message(received: Received) -> None:
         found.append(received)
-        if own in (None, received.message.ident):
+        if own is None or received.message.ident == own.ident or received.message.body == own.store.encode():
             enough.set()
 
     receiver = await link.receiver(line, place, on_message)
@@ -63,7 +74,7 @@ async def _oldest(link: Amqp10Connection, line: AmqpConnection, place: Place, ow
         async with asyncio.timeout(QUIET_SECONDS if own is None else ANSWER_SECONDS):
             await enough.wait()
     for received in found:
-        if received is not found[0] and received.message.ident == own:
+        if received is not found[0] and own is not None and received.message.ident == own.ident:
             received.accept()
         else:
             received.release()
