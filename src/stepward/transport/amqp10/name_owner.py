@@ -33,7 +33,7 @@ class NameClaim(NamedTuple):
 
 
 async def claim(link: Amqp10Connection, line: AmqpConnection, names: BrokerNames, store: str, ident: str) -> bool:
-    """NameClaim the name for a store, and say whether it was claimed before.
+    """Claim the name for a store, and say whether it was claimed before.
 
     Raises SettingsError if another store has it, or AmqpFault.
     """
