@@ -5,8 +5,8 @@ from __future__ import annotations
 from stepward.client.agent_status import check_known
 from stepward.client.session import ClientSession
 from stepward.client.submitting import act_arguments
-from stepward.client.submitting.submission_checks import sought
 from stepward.errors import InstanceNotFound
+from stepward.model.tasks.control_characters import sought
 
 
 async def suspend(session: ClientSession, name: str, note: str | None) -> bool:

@@ -9,9 +9,9 @@ from stepward.client.batches.new_batch import BatchClient, checked_rate, order_o
 from stepward.client.batches.preview import BatchPreview
 from stepward.client.live.live_values import UNSET
 from stepward.client.submitting import act_arguments
-from stepward.client.submitting.submission_checks import sought
 from stepward.durations import Duration
 from stepward.errors import BatchNotFound
+from stepward.model.tasks.control_characters import sought
 from stepward.store.contract import Batch, BatchVerb, Doubt, Later
 
 RATE = 20.0

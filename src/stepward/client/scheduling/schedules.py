@@ -12,13 +12,13 @@ from stepward.client.scheduling.schedule_declaration import check_catch_up, chec
 from stepward.client.session import ClientSession
 from stepward.client.submitting import act_arguments
 from stepward.client.submitting.known_options import Options
-from stepward.client.submitting.submission_checks import sought
 from stepward.durations import seconds, shown
 from stepward.error_messages import nearest
 from stepward.errors import Refused, ScheduleNotFound
 from stepward.model.records import Task
 from stepward.model.schedule import Schedule
 from stepward.model.schedule_overlap import Overlap
+from stepward.model.tasks.control_characters import sought
 from stepward.schedules.nominal_times import MOST_AT_ONCE, next_time, scheduled_task, tasks_of, times_within
 from stepward.schedules.options import ScheduleOptions
 from stepward.schedules.timetable import AT, EVERY, timetable

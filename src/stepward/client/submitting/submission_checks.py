@@ -15,14 +15,12 @@ from stepward.errors import InvalidDuration, InvalidId, Refused, UnknownWorkflow
 from stepward.model.action import current_caller
 from stepward.model.messages.requests import is_response_queue
 from stepward.model.records import PRIORITIES
-from stepward.model.tasks.control_characters import UNPRINTABLE
+from stepward.model.tasks.control_characters import UNPRINTABLE, sought
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.payload import encode
 from stepward.workflow.definition import Workflow
 
 ID = re.compile(r"[A-Za-z0-9._:@-]{1,200}")
-REPLACEMENT = "\ufffd"
-"""The character in place of those that no id has."""
 MOST_LABELS = 20
 LABEL_LENGTH = 200
 NO_LABELS = b"{}"
@@ -127,14 +125,6 @@ def by_declaration(workflow: Workflow[Any, Any], args: tuple[Any, ...], kwargs: 
 def known_id(id: Id) -> str:
     """The text of an id by which a task is looked up. Raises InvalidId."""
     return sought(_text_of(id))
-
-
-def sought(text: str) -> str:
-    """An id or name by which something is looked up, with another character for those that no id or name has.
-
-    Each store then finds nothing: PostgreSQL takes no NUL, and no store half a character.
-    """
-    return UNPRINTABLE.sub(REPLACEMENT, text)
 
 
 def _text_of(id: Id) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.agents import AgentStanding
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules.audit.audited_acts import agent_audit
 from stepward.store.verbs import alerts_and_audit
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 
 
 async def know(connection: VerbConnection, names: Sequence[str]) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from stepward.model.records import Alert, Audit
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules.audit import audited_acts
 from stepward.store.rules.audit.audit_chain import FIRST_HASH, alert_values, audit_values, linked
 from stepward.store.search.statements import SqlStatement
-from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
+from stepward.store.verbs.connection import VerbConnection, VerbRow
 
 
 async def write_alerts(connection: VerbConnection, alerts: Sequence[Alert], now: float) -> None:

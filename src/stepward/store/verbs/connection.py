@@ -169,8 +169,3 @@ async def change(connection: VerbConnection, query: str, *values: Any) -> int:
 async def change_each(connection: VerbConnection, query: str, many: Sequence[Sequence[Any]], *values: Any) -> int:
     """A verb of one query that runs for each of many rows of values: how many rows it changed."""
     return await connection.change_each(query, many, *values)
-
-
-def without_nul(text: str) -> str:
-    """A text that every engine accepts: PostgreSQL refuses the character NUL, which a message may quote."""
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

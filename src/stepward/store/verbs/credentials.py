@@ -8,10 +8,11 @@ import msgspec
 
 from stepward.model.credentials import Credential, CredentialKind
 from stepward.model.records import Audit
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules.audit.audited_acts import credential_audit
 from stepward.store.verbs import alerts_and_audit
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 
 KEPT_SECONDS = 30 * 86_400.0
 """Seconds for which a credential that has ended is kept."""

@@ -9,6 +9,7 @@ from msgspec.structs import astuple, replace
 from stepward.model.alerts.alert_routing import AlertProgress, AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Instance
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.contract.values.early_warnings import WarningFigures
 from stepward.store.rules import supervisor_rows
@@ -16,7 +17,7 @@ from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.alerts import early_warnings
 from stepward.store.verbs.alerts.alert_sinks import silences
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 
 

@@ -9,12 +9,13 @@ import msgspec
 from stepward.model.alerts.alert_routing import TEST_KIND, AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.records import Alert, Audit
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.contract.by_subject.alerts import MOST_SILENCES
 from stepward.store.rules.audit.audited_acts import silence_audit
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 
 ENDED_KEPT_SECONDS = 86_400.0

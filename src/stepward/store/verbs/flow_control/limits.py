@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit, SetLimit
 from stepward.model.limits.slot_shares import SlotLease
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules.audit.audited_acts import limit_audit
 from stepward.store.verbs import alerts_and_audit
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.flow_control.slot_leases import slots
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.records import DeadLetter
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules import dead_letter_limits
 from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
-from stepward.store.verbs.connection import VerbConnection, VerbRow, without_nul
+from stepward.store.verbs.connection import VerbConnection, VerbRow
 from stepward.store.verbs.tasks import status_events
 
 FORGET_LIMIT = 5_000

@@ -14,12 +14,13 @@ from stepward.model.messages.webhook_retries import (
     disabled_alert,
     disabled_details,
 )
+from stepward.model.tasks.control_characters import without_nul
 from stepward.store import rows
 from stepward.store.rules.audit.audited_acts import webhook_audit
 from stepward.store.verbs import alerts_and_audit
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.alerts.alert_delivery import AlertDeliveryVerbs
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.engine import VerbPart
 from stepward.store.verbs.queues import dead_letters
 

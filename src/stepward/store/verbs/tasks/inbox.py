@@ -11,6 +11,7 @@ from stepward.errors import IllegalTransition
 from stepward.model.messages.status_events import OF_STATE, ended_with
 from stepward.model.records import InboxKind, Task
 from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.tasks.control_characters import without_nul
 from stepward.model.tasks.directives import DirectiveVerdict, judge
 from stepward.model.tasks.stopped_tasks import place_of
 from stepward.store.contract import Post
@@ -18,7 +19,7 @@ from stepward.store.rows import task as task_of
 from stepward.store.rules import inbox_rules
 from stepward.store.rules.audit import audited_acts
 from stepward.store.verbs import alerts_and_audit
-from stepward.store.verbs.connection import VerbConnection, without_nul
+from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.tasks import status_events
 
 
