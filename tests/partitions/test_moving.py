@@ -36,7 +36,8 @@ from stepward.errors import Refused, SettingsError, StoreUnavailable
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Store
 from stepward.store.partitions.moving import rows
-from stepward.store.partitions.moving.move import add_store, move_share
+from stepward.store.partitions.moving.added_store import add_store
+from stepward.store.partitions.moving.move import move_share
 from stepward.store.partitions.placement import initial_shards, read_shards, shard_of, shard_of_key
 from stepward.store.store_at_address import open_store
 from tests.partitions.places import looked_up, tables_of

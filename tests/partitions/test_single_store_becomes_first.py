@@ -141,7 +141,7 @@ async def test_the_one_store_is_added_to_once_more_after_it_was_cut_off(
 
 async def cut_off_add(stores: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patches:
-        patches.setattr("stepward.store.partitions.moving.move.write_record", _end)
+        patches.setattr("stepward.store.partitions.moving.added_store.write_record", _end)
         with pytest.raises(KeyboardInterrupt):
             await add(stores)
 
