@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 from stepward.clock import Environment
-from stepward.errors import Refused, StoreUnavailable, StoreUnusable
+from stepward.errors import Refused
 from stepward.large_payloads import PayloadKeeper
 from stepward.model.records import Task
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.address import shown
 from stepward.store.contract import (
     ClientStore,
     HostStore,
@@ -24,15 +23,13 @@ from stepward.store.contract import (
 )
 from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.client import PartitionedClient
-from stepward.store.partitions.enrolment import enrolled
 from stepward.store.partitions.locating.stray_tasks import StrayTasks
 from stepward.store.partitions.messages import PartitionedMessages
+from stepward.store.partitions.opening import ListOpening
 from stepward.store.partitions.operators.every_subject import PartitionedOperators
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
-from stepward.store.sealing.key_check import check_keys
 from stepward.store.store_at_address import open_store
-from stepward.store.store_errors import OtherApplication
 
 
 class PartitionedStore:
@@ -53,9 +50,6 @@ class PartitionedStore:
         creates: bool = True,
     ) -> None:
         self.addresses = tuple(addresses)
-        self._environment = environment
-        self._codec = codec
-        self._creates = creates
         members = [
             Partition(
                 number,
@@ -66,6 +60,7 @@ class PartitionedStore:
             for number, address in enumerate(addresses, 1)
         ]
         self.partitions = Partitions(members)
+        self._opening = ListOpening(self.partitions, self.addresses, environment, codec, creates=creates)
         count = len(members)
         self.strays = StrayTasks(self.partitions)
         """The tasks that stand elsewhere than their ids are placed."""
@@ -87,75 +82,14 @@ class PartitionedStore:
     async def open(self) -> None:
         """Connects to every store that can be reached, and checks the list. Raises SettingsError for one that cannot
         be, StoreUnavailable where no store can be reached."""
-        try:
-            reached, unusable = await self._connected()
-            for member, found in (await self._begun(reached, unusable)).items():
-                await check_keys(member.store.host, self._codec)
-                member.accept(found)
-            for member, why in unusable.items():
-                member.fail(str(why))
-            self.partitions.place()
-        except BaseException:
-            await self.close()
-            raise
+        await self._opening.open()
 
     async def close(self) -> None:
         for member in self.partitions.members:
             await member.close()
 
-    async def _connected(self) -> tuple[list[Partition], dict[Partition, StoreUnusable]]:
-        """The stores that can be used, and those that were reached and cannot.
-
-        Raises StoreUnavailable or StoreUnusable if none can, StoreUnusable for that of another application.
-        """
-        members = self.partitions.members
-        failures = await asyncio.gather(*(member.connect() for member in members), return_exceptions=True)
-        usable = [member for member, failure in zip(members, failures, strict=True) if failure is None]
-        unusable = {
-            member: failure
-            for member, failure in zip(members, failures, strict=True)
-            if isinstance(failure, StoreUnusable) and not isinstance(failure, OtherApplication)
-        }
-        others = [each for each in failures if each is not None and not isinstance(each, StoreUnavailable)]
-        fatal = [failure for failure in others if failure not in unusable.values()]
-        if fatal or not usable:
-            raise next(failure for failure in (*fatal, *others, *failures) if failure is not None)
-        return usable, unusable
-
-    async def _begun(
-        self, reached: Collection[Partition], unusable: Mapping[Partition, StoreUnusable]
-    ) -> dict[Partition, PartitionRecord]:
-        """As ``_checked``; a new application is not begun beside a store that cannot be used."""
-        try:
-            return await self._checked(reached)
-        except StoreUnavailable:
-            for failure in unusable.values():
-                raise failure from None
-            raise
-
-    async def _checked(self, reached: Collection[Partition]) -> dict[Partition, PartitionRecord]:
-        """The record of each of these, if they are where they belong. Raises SettingsError."""
-        members = self.partitions.members
-        listed = [
-            (shown(address), member.store) if member in reached else None
-            for address, member in zip(self.addresses, members, strict=True)
-        ]
-        found = await enrolled(listed, self._environment, creates=self._creates)
-        return {
-            member: store.record
-            for member, store in zip(members, found, strict=True)
-            if store is not None and store.record is not None
-        }
-
     async def _admit(self, member: Partition) -> PartitionRecord:
-        """The record of a store that was reached later than others. Raises SettingsError."""
-        reached = [other for other in self.partitions.members if other.is_open or other is member]
-        found = await self._checked(reached)
-        await check_keys(member.store.host, self._codec)
-        # The shards of a store that was away may have moved before.
-        member.note(found[member])
-        self.partitions.place()
-        return found[member]
+        return await self._opening.admit(member)
 
 
 class OneStoreVerbs:

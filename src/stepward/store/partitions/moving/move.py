@@ -15,13 +15,13 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.contract import Store
 from stepward.store.contract.values.partition_record import PartitionRecord
-from stepward.store.partitions.enrolment import store_id
 from stepward.store.partitions.moving.arrival import Staging, arrive
 from stepward.store.partitions.moving.copied_settings import copy_settings
 from stepward.store.partitions.moving.departure import leave, read_record, write_record
 from stepward.store.partitions.moving.engine_choice import tables_of
 from stepward.store.partitions.moving.scan import Scan
 from stepward.store.partitions.moving.tables import MovingTables
+from stepward.store.partitions.opening import store_id
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards
 
 CLOCK_SECONDS = 1.0
