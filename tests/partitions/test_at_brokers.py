@@ -16,8 +16,8 @@ from stepward.client import session_of
 from stepward.errors import DeclarationError, SettingsError
 from stepward.settings import Settings
 from stepward.store.contract import Transaction
-from stepward.store.partitions.addresses import identify_any
 from stepward.store.partitions.placement import initial_shards, shard_of
+from stepward.store.partitions.single_or_partitioned import identify_any
 from tests.programs import client_of_amqp10, program
 from tests.tiers import sampled
 from tests.transport.brokers import SERVERS, app_queues, clear, new_app

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from stepward.store.partitions.list_rules import new_record
 from stepward.store.partitions.placement import shard_of, written
-from stepward.store.partitions.record import new_record
 from stepward.store.sqlite import SqliteStore
 from stepward.store.store_errors import ShardElsewhere
 from tests.store.conformance.world import World

@@ -67,7 +67,7 @@ def uids() -> Iterator[str]:
 
 def as_before(stores: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes of these the stores of an application whose processes draw ids wherever their tasks stand."""
-    monkeypatch.setattr("stepward.store.partitions.addresses.drawn_in", lambda uid, shards: uid)
+    monkeypatch.setattr("stepward.store.partitions.drawn_ids.drawn_in", lambda uid, shards: uid)
     for store in stores:
         with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection, connection:
             connection.execute(

@@ -18,10 +18,10 @@ from stepward.model.states import TaskState
 from stepward.model.tasks.key_rules import Singleton
 from stepward.store.address import postgres_place
 from stepward.store.contract import Change, Committed, Transaction, WrittenRow
+from stepward.store.partitions.list_rules import new_record
 from stepward.store.partitions.moving.departure import read_record, write_record
 from stepward.store.partitions.moving.postgres_tables import PostgresTables
 from stepward.store.partitions.placement import shard_of, shard_of_key, written
-from stepward.store.partitions.record import new_record
 from stepward.store.postgres import PostgresStore
 from stepward.store.store_errors import ShardElsewhere
 from tests.partitions.places import in_files, looked_up

@@ -6,7 +6,7 @@ import pytest
 
 from stepward.errors import SettingsError
 from stepward.settings import Settings
-from stepward.store.partitions.record import OpenedStore, check_alone, check_list, check_new, new_record
+from stepward.store.partitions.list_rules import OpenedStore, check_alone, check_list, check_new, new_record
 
 A = OpenedStore("a.db", "id-a", new_record(1, 2, "id-a"))
 B = OpenedStore("b.db", "id-b", new_record(2, 2, "id-a"))

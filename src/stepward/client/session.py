@@ -35,7 +35,8 @@ from stepward.payload import PAYLOAD_BYTES
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Directive, Store, Submitted, TaskSearch, UpdateAct, UpdateRow
-from stepward.store.partitions.addresses import check_whole, is_address, opened_at, uid_of_fork
+from stepward.store.partitions.drawn_ids import uid_of_fork
+from stepward.store.partitions.single_or_partitioned import check_whole, is_address, opened_at
 from stepward.store.rules.directives.concerned_steps import named_step
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.search.cursors import cursor_of

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from stepward.client import Client, session_of
-from stepward.store.partitions.addresses import missing_in
+from stepward.store.partitions.single_or_partitioned import missing_in
 
 
 class ClientSource:

@@ -21,7 +21,7 @@ from stepward.clock import Environment
 from stepward.encryption import operator_codec
 from stepward.running import keeper_for
 from stepward.settings import Settings
-from stepward.store.partitions.addresses import identify_any, missing_in
+from stepward.store.partitions.single_or_partitioned import identify_any, missing_in
 
 StoreWork = Callable[..., Coroutine[Any, Any, None]]
 

@@ -13,7 +13,7 @@ from stepward.app import App
 from stepward.error_messages import message_of
 from stepward.errors import Refused, StepwardError
 from stepward.settings import Settings
-from stepward.store.partitions.addresses import identify_any
+from stepward.store.partitions.single_or_partitioned import identify_any
 
 FORMS = "module:attribute or path.py:attribute"
 

@@ -11,7 +11,7 @@ from stepward.large_payloads import PayloadKeeper
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.change_watcher import ChangeWatcher
 from stepward.store.contract import Store
-from stepward.store.partitions.addresses import check_whole, is_address, opened_at
+from stepward.store.partitions.single_or_partitioned import check_whole, is_address, opened_at
 from stepward.store.sealing.key_check import check_keys
 from stepward.transport.broker.dead_letters import burying
 from stepward.transport.open_broker import broker_queues, is_broker

@@ -19,7 +19,7 @@ from stepward.model.messages.cloudevents import LONGEST_ATTRIBUTE
 from stepward.model.tracing.submission_span import producing
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Store
-from stepward.store.partitions.addresses import is_address
+from stepward.store.partitions.single_or_partitioned import is_address
 
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 

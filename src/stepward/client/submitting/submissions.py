@@ -24,7 +24,8 @@ from stepward.model.records import Task, WorkflowRecord
 from stepward.model.tasks.attributes import NO_ATTRIBUTES, encoded
 from stepward.model.tracing.submission_span import API, current_traceparent, linked
 from stepward.store.contract import ClientStore, ExternalTransaction, Submitted, WaitForHook
-from stepward.store.partitions.addresses import is_partitioned, uid_for_key
+from stepward.store.partitions.drawn_ids import uid_for_key
+from stepward.store.partitions.single_or_partitioned import is_partitioned
 from stepward.store.rules.refusals import check_same
 from stepward.workflow.definition import Workflow
 from stepward.workflow.registry import Registry

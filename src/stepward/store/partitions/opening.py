@@ -15,9 +15,9 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import shown
 from stepward.store.contract import Store, TaskSearch
 from stepward.store.contract.values.partition_record import PartitionRecord
+from stepward.store.partitions.list_rules import OpenedStore, check_list, check_new, new_record
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import Partitions
-from stepward.store.partitions.record import OpenedStore, check_list, check_new, new_record
 from stepward.store.sealing.key_check import check_keys
 from stepward.store.store_errors import OtherApplication
 

@@ -1,7 +1,7 @@
 """The placement of tasks: an id belongs to a shard for ever, and each shard is held by one partition.
 
 A task's key is the id of its root task, so that child tasks are in the store of their parent. Which partition holds a
-shard is a rule for a new application, and a record in each store from then on (``record.py``).
+shard is a rule for a new application, and a record in each store from then on (``list_rules.py``).
 """
 
 from __future__ import annotations

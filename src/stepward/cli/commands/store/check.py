@@ -26,7 +26,7 @@ from stepward.observers.declared_sinks import sinks_of
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Identity, Server
-from stepward.store.partitions.addresses import identify_any, missing_in
+from stepward.store.partitions.single_or_partitioned import identify_any, missing_in
 from stepward.store.store_at_address import inspect
 from stepward.views.printable import clean
 from stepward.views.reasons import system_hindrances

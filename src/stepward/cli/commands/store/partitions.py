@@ -18,9 +18,9 @@ from stepward.errors import SettingsError
 from stepward.settings import Settings
 from stepward.store.address import shown
 from stepward.store.contract import Store
-from stepward.store.partitions.addresses import identify_any
 from stepward.store.partitions.moving.added_store import add_store
 from stepward.store.partitions.moving.move import move_share, shares
+from stepward.store.partitions.single_or_partitioned import identify_any
 from stepward.store.store_at_address import open_store
 
 COLUMNS = (

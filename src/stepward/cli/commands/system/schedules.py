@@ -17,7 +17,7 @@ from stepward.errors import StepwardError
 from stepward.model.schedule import Schedule
 from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import CATCH_UPS
-from stepward.store.partitions.addresses import check_whole
+from stepward.store.partitions.single_or_partitioned import check_whole
 from stepward.views.schedules import nominal
 from stepward.views.times import full, relative
 

@@ -9,7 +9,7 @@ from stepward.cli.input.completion_words import task_ids
 from stepward.cli.input.operator_store import with_client
 from stepward.client import Client, session_of
 from stepward.errors import InvalidArguments
-from stepward.store.partitions.addresses import check_whole
+from stepward.store.partitions.single_or_partitioned import check_whole
 
 
 @click.command("fork")

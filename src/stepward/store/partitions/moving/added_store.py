@@ -10,13 +10,13 @@ from stepward.clock import Environment
 from stepward.errors import SettingsError
 from stepward.store.contract import Store, TaskSearch
 from stepward.store.contract.values.partition_record import PartitionRecord
+from stepward.store.partitions.list_rules import new_record
 from stepward.store.partitions.moving.copied_settings import copy_settings
 from stepward.store.partitions.moving.departure import read_record, write_record
 from stepward.store.partitions.moving.engine_choice import tables_of
 from stepward.store.partitions.moving.sqlite_tables import SqliteTables
 from stepward.store.partitions.opening import share_key, store_id
 from stepward.store.partitions.placement import initial_shards, partition_name, written
-from stepward.store.partitions.record import new_record
 
 
 async def add_store(stores: Sequence[Store], environment: Environment) -> None:

@@ -1,4 +1,4 @@
-"""Opens what the setting ``store`` names: one store, or several as one."""
+"""The store at the addresses of the settings, not yet open: a single one, or several as one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.settings.store_list import read_stores
 from stepward.store.contract import ClientStore, Identity, Store
 from stepward.store.partitions.client import PartitionedClient
+from stepward.store.partitions.list_rules import check_alone
 from stepward.store.partitions.partitioned_store import PartitionedStore
-from stepward.store.partitions.placement import drawn_in, shard_of_key
-from stepward.store.partitions.record import check_alone
 from stepward.store.store_at_address import identify, open_store
 
 NONE_MISSING: Mapping[str, str] = {}
@@ -61,16 +60,6 @@ def identify_any(addresses: Sequence[str]) -> Identity:
 def is_partitioned(store: ClientStore) -> bool:
     """Whether the store is made of several: a transaction is of one of them."""
     return isinstance(store, PartitionedClient)
-
-
-def uid_for_key(store: ClientStore, key: str, uid: str) -> str:
-    """The uid of a submission under a key: of several stores, one whose id is placed where the key is."""
-    return drawn_in(uid, frozenset({shard_of_key(key)})) if is_partitioned(store) else uid
-
-
-def uid_of_fork(store: ClientStore, origin: str, uid: str) -> str:
-    """The uid of a fork: of several stores, one whose id is placed where the origin is."""
-    return store.uid_beside(origin, uid) if isinstance(store, PartitionedClient) else uid
 
 
 def missing_in(store: Store) -> Mapping[str, str]:
