@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from stepward.model.states import TaskState
-from stepward.supervisor.early_warnings.warning_alerts import KINDS as EARLY_WARNINGS
+from stepward.supervisor.early_warnings.warning import KINDS as EARLY_WARNINGS
 from torture.application.application import SCHEDULE
 from torture.application.task_kinds import KINDS
 from torture.books import MINUTE, Records

@@ -1,11 +1,14 @@
-"""The free share of the disks that the leader's host writes to."""
+"""Warns of disks with little room that the leader's host writes to."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
+from stepward.model.records import Alert
 from stepward.settings import Settings
+from stepward.supervisor.early_warnings.warning import warning
 
 SQLITE = "sqlite:///"
 
@@ -27,3 +30,15 @@ def free_share(folder: Path) -> float | None:
     except OSError:
         return None
     return usage.free / usage.total if usage.total else None
+
+
+def low_disks(folders: Iterable[tuple[Path, float]], least: float) -> list[Alert]:
+    """One alert for each folder."""
+    return [
+        warning(
+            "disk_low",
+            f"disk of {folder}: expected {least:.1%} free, found {free:.1%}; make room before writing fails",
+            folder=str(folder),
+        )
+        for folder, free in folders
+    ]

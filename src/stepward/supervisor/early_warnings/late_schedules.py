@@ -11,7 +11,7 @@ from stepward.model.records import Alert
 from stepward.model.schedule import Schedule
 from stepward.model.schedule_overlap import Overlap
 from stepward.schedules.nominal_times import delay_of
-from stepward.supervisor.early_warnings.warning_alerts import warning
+from stepward.supervisor.early_warnings.warning import warning
 
 WAITS = (Overlap.BUFFER, Overlap.BUFFER_ONE)
 """The policies under which a task starts late because the one before it was at work."""

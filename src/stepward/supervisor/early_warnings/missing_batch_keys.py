@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stepward.model.records import Alert
 from stepward.store.contract import Batch
-from stepward.supervisor.early_warnings.warning_alerts import warning
+from stepward.supervisor.early_warnings.warning import warning
 
 
 def missing_keys(batches: Iterable[Batch]) -> list[Alert]:

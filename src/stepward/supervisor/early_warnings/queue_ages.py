@@ -1,11 +1,14 @@
-"""The least age of the first messages of queues and of the first waiting tasks: messages carry no time."""
+"""Warns of messages and tasks that stand first in their queues for long: their least age, as messages carry no time."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from stepward import durations
+from stepward.model.records import Alert
 from stepward.store.contract.values.early_warnings import QueueHead, WaitingTask, WarningFigures
+from stepward.supervisor.early_warnings.warning import warning
 
 CONFIRM_SECONDS = 15.0
 """Seconds for which the same task must be claimed next: one that was created long ago may have been delayed."""
@@ -40,3 +43,30 @@ class QueueAges:
             for task in waiting
             if now - task.created_at > self._limit and now - self._first[task.id] >= CONFIRM_SECONDS
         ]
+
+
+def old_heads(heads: Iterable[QueueHead], limit: float) -> list[Alert]:
+    """One alert for each queue."""
+    return [
+        warning(
+            "queue_old",
+            f"queue {head.queue}: expected its messages to be taken within {durations.text(limit)}, found an older "
+            "one; see whether its consumers run and keep up",
+            queue=head.queue,
+        )
+        for head in heads
+    ]
+
+
+def old_tasks(tasks: Iterable[WaitingTask], limit: float) -> list[Alert]:
+    """One alert for each workflow and version."""
+    return [
+        warning(
+            "queue_old",
+            f"workflow {task.workflow}@{task.version}: expected its tasks to start within {durations.text(limit)}, "
+            f"found {task.id} waiting for longer; see whether its Schedulers keep up",
+            workflow=task.workflow,
+            version=task.version,
+        )
+        for task in tasks
+    ]

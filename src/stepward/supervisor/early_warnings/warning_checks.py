@@ -10,10 +10,15 @@ from stepward.events import Observers
 from stepward.model.records import Alert
 from stepward.settings import Settings
 from stepward.store.contract import Batch, SupervisorStore
-from stepward.supervisor.early_warnings import disk, warning_alerts
+from stepward.supervisor.early_warnings import disk
+from stepward.supervisor.early_warnings.late_leases import late_leases
 from stepward.supervisor.early_warnings.late_schedules import LateStart, late_schedules
+from stepward.supervisor.early_warnings.late_tasks import late_tasks
 from stepward.supervisor.early_warnings.missing_batch_keys import missing_keys
-from stepward.supervisor.early_warnings.queue_ages import QueueAges
+from stepward.supervisor.early_warnings.partitions_down import partitions_down
+from stepward.supervisor.early_warnings.queue_ages import QueueAges, old_heads, old_tasks
+from stepward.supervisor.early_warnings.standby_lag import behind
+from stepward.supervisor.early_warnings.warning import KINDS
 
 LOOK_EVERY = 2.0
 """Seconds between two looks at leases, which are late for a moment only."""
@@ -75,9 +80,9 @@ class EarlyWarnings:
         """The signs that last for a moment, and those that cost nothing to see."""
         share = self._settings.warn_lease_at
         late = [] if share is None else await self._store.late_leases(share)
-        found = [*warning_alerts.late_leases(late, share or NEVER_LATE), *missing_keys(self._locked())]
+        found = [*late_leases(late, share or NEVER_LATE), *missing_keys(self._locked())]
         found += late_schedules(self._late_starts(), self._settings.warn_schedule_late or 0.0)
-        found += warning_alerts.partitions_down(self._down())
+        found += partitions_down(self._down())
         if now >= self._slow_look_at:
             self._slow_look_at = now + SLOW_LOOK_EVERY
             found += [*await self._of_work(now), *await self._of_servers()]
@@ -87,10 +92,10 @@ class EarlyWarnings:
         """The signs in tasks and queues."""
         task_share, limit, ages = self._settings.warn_task_at or NEVER_LATE, self._settings.warn_queue_age, self._ages
         signs = await self._store.early_warnings(task_share, now - (limit or now))
-        found = warning_alerts.late_tasks(signs.late_tasks, task_share)
+        found = late_tasks(signs.late_tasks, task_share)
         if ages is not None and limit is not None:
-            found += warning_alerts.old_heads(ages.old_heads(signs, now), limit)
-            found += warning_alerts.old_tasks(ages.old_tasks(signs.waiting, now), limit)
+            found += old_heads(ages.old_heads(signs, now), limit)
+            found += old_tasks(ages.old_tasks(signs.waiting, now), limit)
         return found
 
     async def _of_servers(self) -> list[Alert]:
@@ -100,9 +105,9 @@ class EarlyWarnings:
         if least is not None:
             shares = [(folder, disk.free_share(folder)) for folder in disk.folders_of(self._settings)]
             low = [(folder, free) for folder, free in shares if free is not None and free < least]
-            found += warning_alerts.low_disks(low, least)
+            found += disk.low_disks(low, least)
         if most is not None:
-            found += warning_alerts.behind(await self._store.standbys() or [], most)
+            found += behind(await self._store.standbys() or [], most)
         return found
 
     async def _keep(self, term: int) -> None:
@@ -114,7 +119,7 @@ class EarlyWarnings:
         self._kept = None
         new = [self._signs[key].alert for key in sorted(wanted[1] - known)]
         lasting = [self._signs[key].alert for key in sorted(wanted[1] & known)]
-        kept = await self._store.keep_warnings(term, warning_alerts.KINDS, new, lasting)
+        kept = await self._store.keep_warnings(term, KINDS, new, lasting)
         self._kept = wanted
         if kept.raised or kept.resolved:
             self._observers.emit("warnings.changed", raised=kept.raised, resolved=kept.resolved)
