@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from stepward.client import Options, Preparation
 from stepward.errors import StoreUnusable
-from stepward.host.actors.passing_on import PassingOn
 from stepward.host.assembly import Parts
 from stepward.model.messages.requests import submission_queue
 from stepward.model.messages.status_events import refused_event
@@ -16,7 +15,15 @@ from stepward.model.records import Task
 from stepward.model.tasks.key_rules import check_size_under_rule
 from stepward.model.tasks.submit_options import SubmitOptions
 from stepward.model.tracing.submission_span import linked
-from stepward.submission import Acceptance, Accepted, Message, PartitionRouter, SubmissionQueue, Submitter
+from stepward.submission import (
+    Acceptance,
+    Accepted,
+    Message,
+    MisplacedMessages,
+    PartitionRouter,
+    SubmissionQueue,
+    Submitter,
+)
 
 QueueActor = Submitter | PartitionRouter
 
@@ -37,10 +44,10 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         parts.store.client, parts.app, parts.registry, parts.environment, parts.settings.payload_bytes
     )
     queue = submission_queue(parts.app, submission.queue)
-    passing_on = PassingOn(parts, queue)
+    misplaced = MisplacedMessages(queue, parts.others, parts.others_queues, parts.observers)
 
     async def prepare(message: Message, accepted: Accepted) -> Task:
-        passing_on.check(message, accepted)
+        misplaced.check(message, accepted)
         attributes = linked(accepted.options.get("attributes"), message.traceparent)
         options: SubmitOptions = {**accepted.options, "attributes": attributes, "reply_to": message.reply_to}
         known = await preparation.known(accepted.workflow)
@@ -60,7 +67,7 @@ def submitter(parts: Parts, submission: SubmissionQueue) -> Submitter:
         queue,
         transaction=parts.store.client.transaction,
         prepare=prepare,
-        elsewhere=passing_on.elsewhere,
+        elsewhere=misplaced.elsewhere,
         plans=preparation.plans,
         stores=_stores(parts),
         environment=parts.environment,

@@ -1,25 +1,30 @@
-"""Messages of a submission queue that begin no task in the store of their actor: they are passed on, or duplicates."""
+"""Messages of a submission queue that begin no task in the store of their actor: passed on, or duplicates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from stepward.errors import Refused, TransportError
-from stepward.host.assembly import Parts
-from stepward.submission import Accepted, Message, PlacedElsewhere
-from stepward.transport.queues.contract import Stored
+from stepward.events import Observers
+from stepward.store.partitions.locating.other_partitions import OtherPartitions
+from stepward.submission.acceptance import PlacedElsewhere
+from stepward.submission.declaration import Accepted, Message
+from stepward.transport.queues.contract import AppQueues, Stored
 
 NOWHERE = PlacedElsewhere((), ())
 
 
-class PassingOn:
+class MisplacedMessages:
     """Compares the messages of one queue with the other stores of the application; of a store alone it does nothing."""
 
-    def __init__(self, parts: Parts, queue: str) -> None:
-        self._others = parts.others
-        self._queues = parts.others_queues
-        self._observers = parts.observers
+    def __init__(
+        self, queue: str, others: OtherPartitions | None, queues: AppQueues | None, observers: Observers
+    ) -> None:
+        """``queues`` are those of all stores of the application; None, as ``others``, of a store alone."""
         self._queue = queue
+        self._others = others
+        self._queues = queues
+        self._observers = observers
         self._not_passed: dict[str, str] = {}
         """By id of messages that belong to another store, why they cannot be put there."""
 
