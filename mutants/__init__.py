@@ -7,7 +7,7 @@ The catalogue is ``mutants/catalogue/AREA.toml``, a file per area. An entry is
 
     [[mutant]]
     id = "unknown-outcomes-oldest"              # unique in its area; AREA/ID names it
-    file = "src/stepward/workflow/undo_order.py"      # of this tree, any file that tests read
+    file = "src/stepward/workflow/undo_planner.py"      # of this tree, any file that tests read
     old = "return (step.run, 1, step.number)"   # stands exactly once in that file
     new = "return (step.run, -1, step.number)"
     wrong = "A step whose outcome is unknown is undone last, after what it was built on."

@@ -25,7 +25,7 @@ from stepward.store.rules import supervisor_rows
 from stepward.store.rules.directives import repair_rows
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.transport.store.store_transport import StoreTransport
-from stepward.workflow import undo_order
+from stepward.workflow import undo_planner
 from stepward.workflow.execution import Execution
 from stepward.workflow.replay import run_record
 from stepward.workflow.replay.run_record import Recordings
@@ -187,13 +187,13 @@ def interrupt_of_an_operation_let_through(stack: ExitStack) -> None:
 @bug
 def runs_before_the_last_not_undone(stack: ExitStack) -> None:
     """Undo takes back what the task's last run did."""
-    original = undo_order.UndoOrder.plan
+    original = undo_planner.UndoOrder.plan
 
-    def plan(order: undo_order.UndoOrder, now: float) -> Any:
+    def plan(order: undo_planner.UndoOrder, now: float) -> Any:
         last = max((step.run for step in order.steps), default=1)
-        return original(undo_order.UndoOrder([step for step in order.steps if step.run == last]), now)
+        return original(undo_planner.UndoOrder([step for step in order.steps if step.run == last]), now)
 
-    put(stack, undo_order.UndoOrder, "plan", plan)
+    put(stack, undo_planner.UndoOrder, "plan", plan)
 
 
 @bug

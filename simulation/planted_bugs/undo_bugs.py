@@ -13,21 +13,21 @@ from stepward.model.states import StepState
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
-from stepward.workflow import undo_order
+from stepward.workflow import undo_planner
 
 
 @bug
 def possibly_executed_not_undone(stack: ExitStack) -> None:
     """Undo takes only completed steps back."""
     original = effects.needs_undo
-    put(stack, undo_order, "needs_undo", lambda step: step.state is StepState.COMPLETED and original(step))
+    put(stack, undo_planner, "needs_undo", lambda step: step.state is StepState.COMPLETED and original(step))
 
 
 @bug
 def undone_oldest_first(stack: ExitStack) -> None:
     """Undo goes forward in time."""
-    original = undo_order._recency
-    put(stack, undo_order, "_recency", lambda step: tuple(-part for part in original(step)))
+    original = undo_planner._recency
+    put(stack, undo_planner, "_recency", lambda step: tuple(-part for part in original(step)))
 
 
 @bug

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stepward.model.effects import asked_as, undo_step
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.workflow.undo_order import (
+from stepward.workflow.undo_planner import (
     Barred,
     Finished,
     StartUndo,

@@ -13,7 +13,7 @@ from stepward.store.contract import ClientStore, Directive
 from stepward.store.rules.directives.concerned_steps import concerned_children
 from stepward.store.rules.directives.directive_effects import marking, resubmission
 from stepward.store.rules.directives.repair_rows import Repair
-from stepward.workflow.undo_order import Barred, plan
+from stepward.workflow.undo_planner import Barred, plan
 
 UNDOING = frozenset({DirectiveVerb.UNDO, DirectiveVerb.CANCEL})
 

@@ -18,7 +18,7 @@ from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import AddedEvents, Change, Finish
 from stepward.workflow.decisions import Delivered, StepCall
 from stepward.workflow.execution import Execution
-from stepward.workflow.undo_order import UndoOrder
+from stepward.workflow.undo_planner import UndoOrder
 
 StepId = tuple[int, str]
 """Run and key: what names a step within its task."""

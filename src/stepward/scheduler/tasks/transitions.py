@@ -24,7 +24,7 @@ from stepward.scheduler.tasks.phases import Phase
 from stepward.settings import Settings
 from stepward.store.contract import Post, TaskMove
 from stepward.workflow.decisions import Diverged, Failed
-from stepward.workflow.undo_order import has_begun
+from stepward.workflow.undo_planner import has_begun
 
 UNDO_FAILED = "UndoFailed"
 

@@ -19,7 +19,7 @@ from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.store.contract import Dispatch, Post
 from stepward.workflow.registry import Registry
-from stepward.workflow.undo_order import (
+from stepward.workflow.undo_planner import (
     Barred,
     Finished,
     StartUndo,

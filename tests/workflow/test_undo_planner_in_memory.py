@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stepward.model.effects import undo_step
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
-from stepward.workflow.undo_order import Barred, Finished, StartUndo, Stuck, UndoOrder, plan, plan_abandoned
+from stepward.workflow.undo_planner import Barred, Finished, StartUndo, Stuck, UndoOrder, plan, plan_abandoned
 
 NOW = 1000.0
 OUTCOMES = [StepState.COMPLETED, StepState.FAILED, StepState.ABANDONED, StepState.SKIPPED]
