@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 
 from stepward.cli.commands.console import PORT
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 
 ROOT = Path(__file__).parents[1]
 KEPT = Path("build/demo/orders.db")

@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import Browser, expect
 
 from stepward import App, Client, TaskHandle
-from stepward.model.console_links import alert_link
+from stepward.model.alerts.console_links import alert_link
 from stepward.model.states import StepState, TaskState
 from tests.console.browsing import opened
 from tests.console.conftest import EVIL, Bank

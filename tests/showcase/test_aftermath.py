@@ -8,7 +8,7 @@ import pytest
 
 from showcase import aftermath
 from stepward import Agent, App, Supervision, Unrecoverable, workflow
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 
 bank = Agent("bank")
 

@@ -10,7 +10,7 @@ from stepward.console.filters.audit_details import details_of, reason_of
 from stepward.console.filters.instants import ago, clock_minute, lasted, since, span
 from stepward.console.filters.states import act_name, state, symbol_of, tone_of
 from stepward.console.filters.text import brief, count, lines, middle, plural, pretty, printable, query
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 from stepward.views.agents import percent
 from stepward.views.alerts import message_of
 from stepward.views.schedules import nominal

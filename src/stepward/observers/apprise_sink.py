@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from stepward.errors import AlertRefused, SettingsError
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
-from stepward.model.console_links import alert_link
+from stepward.model.alerts.console_links import alert_link
 from stepward.model.records import Alert
 from stepward.settings.sink_settings import Severity
 

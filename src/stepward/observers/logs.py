@@ -14,7 +14,7 @@ from typing import Any
 
 from stepward.events import Event
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute, severity_of
-from stepward.model.console_links import alert_link
+from stepward.model.alerts.console_links import alert_link
 from stepward.model.records import Alert
 from stepward.payload.secret_values import redacted_text
 

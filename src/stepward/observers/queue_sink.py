@@ -5,7 +5,7 @@ from __future__ import annotations
 from stepward.clock import Clock, SystemClock
 from stepward.errors import AlertRefused, TransportError
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
-from stepward.model.console_links import alert_link
+from stepward.model.alerts.console_links import alert_link
 from stepward.model.messages.cloudevents import sequence_text
 from stepward.model.messages.status_events import KEPT_SECONDS
 from stepward.model.records import Alert

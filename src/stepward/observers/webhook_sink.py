@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from stepward.clock import Clock
 from stepward.model.alerts.alert_routing import EVERY_ALERT, AlertNews, AlertRoute
-from stepward.model.console_links import alert_link
+from stepward.model.alerts.console_links import alert_link
 from stepward.model.records import Alert
 from stepward.observers.alert_event import cloud_event
 from stepward.observers.webhook_address import Resolve, resolve

@@ -10,7 +10,7 @@ from stepward.console.page_frame import PageRequest, SharedConsole
 from stepward.http.access.permissions import Permission
 from stepward.http.dependencies import RequestClient
 from stepward.http.exception_handlers import HttpRefusal
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 
 
 @post("/schedules/act", permission=Permission.OPERATE)

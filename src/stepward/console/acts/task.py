@@ -14,7 +14,7 @@ from stepward.http.access.two_person import PROPOSE, ActProposed
 from stepward.http.api.tasks.proposals import rule_of
 from stepward.http.api.tasks.task_paths import PathId, task_id_of
 from stepward.http.dependencies import RequestClient
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 
 ANSWER_SECONDS = 5
 """Seconds for which a page waits for a task's answer to an update."""

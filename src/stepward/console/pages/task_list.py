@@ -16,7 +16,7 @@ from stepward.errors import InvalidFilter
 from stepward.http.access.permissions import Permission
 from stepward.http.access.scopes.scoped_client import FoundPage, ScopedClient
 from stepward.http.dependencies import RequestClient
-from stepward.model.console_links import task_href
+from stepward.model.alerts.console_links import task_href
 from stepward.model.states import TaskState
 from stepward.store.search.fields import SearchField
 from stepward.views.tasks import note_of
