@@ -58,7 +58,7 @@ from stepward.errors import (
 )
 from stepward.http.asgi import AsgiApplication
 from stepward.large_payloads import LargePayloads
-from stepward.model.agents import AgentStats
+from stepward.model.agent_stats import AgentStats
 from stepward.model.alerts.alert_routing import AlertReceipt, ReportedSink
 from stepward.model.alerts.silences import AlertSilence
 from stepward.model.current_step import CurrentStep, current_step

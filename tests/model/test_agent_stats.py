@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stepward.model.agents import StepAttempts, agent_stats
+from stepward.model.agent_stats import StepAttempts, agent_stats
 from stepward.model.states import StepState
 
 

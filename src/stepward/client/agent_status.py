@@ -8,7 +8,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from stepward.errors import AgentNotFound
-from stepward.model.agents import AgentStanding, AgentStats, agent_stats
+from stepward.model.agent_stats import AgentStats, agent_stats
+from stepward.model.agents import AgentStanding
 from stepward.model.records import Instance, Role
 from stepward.store.contract import OperatorStore
 

@@ -21,7 +21,7 @@ from stepward.client.submitting.submitting_client import SubmittingClient
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.encryption import Encryption
 from stepward.large_payloads import LargePayloads
-from stepward.model.agents import AgentStats
+from stepward.model.agent_stats import AgentStats
 from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState

@@ -13,7 +13,7 @@ from stepward.client.limits import GivenRate
 from stepward.client.live.live_values import Unset
 from stepward.client.submitting.submission_checks import Id
 from stepward.errors import Refused
-from stepward.model.agents import AgentStats
+from stepward.model.agent_stats import AgentStats
 from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState

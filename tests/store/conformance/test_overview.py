@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from stepward.model.agents import StepAttempts
+from stepward.model.agent_stats import StepAttempts
 from stepward.model.records import Alert, Audit
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.store.contract import Change, Directive, Store

@@ -13,7 +13,7 @@ from stepward.client import AgentStatus, Client, session_of
 from stepward.client.agent_status import AgentState
 from stepward.durations import text
 from stepward.errors import StepwardError
-from stepward.model.agents import AgentStats
+from stepward.model.agent_stats import AgentStats
 from stepward.views.agents import percent, state_of
 from stepward.views.times import span
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.agents import StepAttempts
+from stepward.model.agent_stats import StepAttempts
 from stepward.model.records import Task
 from stepward.model.states import TaskState
 

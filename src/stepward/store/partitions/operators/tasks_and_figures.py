@@ -8,7 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from stepward.errors import Refused
-from stepward.model.agents import StepAttempts
+from stepward.model.agent_stats import StepAttempts
 from stepward.model.records import InboxRow
 from stepward.store.contract import (
     ChangedTasks,

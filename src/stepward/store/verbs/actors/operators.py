@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.agents import AgentStanding, StepAttempts
+from stepward.model.agent_stats import StepAttempts
+from stepward.model.agents import AgentStanding
 from stepward.model.credentials import Credential
 from stepward.model.records import Alert, Audit, DeadLetter, Instance, Task
 from stepward.model.schedule import Schedule

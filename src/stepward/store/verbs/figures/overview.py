@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stepward.clock import MILLISECONDS, uuid7
-from stepward.model.agents import StepAttempts
+from stepward.model.agent_stats import StepAttempts
 from stepward.model.states import StepState, TaskState
 from stepward.store.contract.by_subject.overview import (
     MOST_COUNTED,
