@@ -16,7 +16,7 @@ from stepward.model.schedule import Schedule
 from stepward.store.contract import PartitionRecord, Post
 from stepward.store.rules import supervisor_rows
 from stepward.store.rules.audit import audited_acts
-from stepward.store.verbs import agents, alerts_and_audit
+from stepward.store.verbs import alerts_and_audit, breakers_and_suspensions
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.connection import VerbConnection
@@ -116,20 +116,22 @@ class HostVerbs(VerbPart):
         await self._transactions.write(_end_warning, kind, details, sender, self._clock.now())
 
     async def standings(self) -> list[AgentStanding]:
-        return await self._transactions.read(agents.standings)
+        return await self._transactions.read(breakers_and_suspensions.standings)
 
     async def open_breaker(self, agent: str, instance: str, seconds: float) -> bool:
         return await self._rung(
-            self._transactions.single(agents.open_breaker, agent, instance, seconds, self._clock.now())
+            self._transactions.single(
+                breakers_and_suspensions.open_breaker, agent, instance, seconds, self._clock.now()
+            )
         )
 
     async def grant_probe(self, agent: str, instance: str, seconds: float) -> bool:
         return await self._rung(
-            self._transactions.single(agents.grant_probe, agent, instance, seconds, self._clock.now())
+            self._transactions.single(breakers_and_suspensions.grant_probe, agent, instance, seconds, self._clock.now())
         )
 
     async def close_breaker(self, agent: str, instance: str) -> bool:
-        return await self._rung(self._transactions.single(agents.close_breaker, agent, instance))
+        return await self._rung(self._transactions.single(breakers_and_suspensions.close_breaker, agent, instance))
 
     async def declare_limits(self, declared: Sequence[FlowLimit], undeclared: Sequence[str]) -> None:
         await self._transactions.write(limits.declare, declared, undeclared, self._clock.now())

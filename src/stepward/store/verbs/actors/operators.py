@@ -30,7 +30,7 @@ from stepward.store.contract import (
 from stepward.store.rules.audit import audited_acts
 from stepward.store.search.conditions import Condition
 from stepward.store.search.statements import alerts_statement
-from stepward.store.verbs import agents, alerts_and_audit, changed_tasks, credentials
+from stepward.store.verbs import alerts_and_audit, breakers_and_suspensions, changed_tasks, credentials
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs import schedules as schedule_verbs
 from stepward.store.verbs.alerts.alert_sinks import AlertSinkVerbs
@@ -72,7 +72,7 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         await self._transactions.write(credentials.record, acts, self._clock.now())
 
     async def standings(self) -> list[AgentStanding]:
-        return await self._transactions.read(agents.standings)
+        return await self._transactions.read(breakers_and_suspensions.standings)
 
     async def overview(self, late_from: float) -> Overview:
         return await self._transactions.read_beside(overview.overview, late_from, self._clock.now())
@@ -162,12 +162,12 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.write(schedule_verbs.remove_schedule, name, actor, self._clock.now())
 
     async def suspend_agent(self, name: str, note: str | None, actor: str) -> bool:
-        is_new = await self._transactions.write(agents.suspend, name, note, actor, self._clock.now())
+        is_new = await self._transactions.write(breakers_and_suspensions.suspend, name, note, actor, self._clock.now())
         self._ring()
         return is_new
 
     async def resume_agent(self, name: str, actor: str) -> bool:
-        was_suspended = await self._transactions.write(agents.resume, name, actor, self._clock.now())
+        was_suspended = await self._transactions.write(breakers_and_suspensions.resume, name, actor, self._clock.now())
         self._ring()
         return was_suspended
 

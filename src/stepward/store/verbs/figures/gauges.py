@@ -15,7 +15,7 @@ from stepward.model.records import Instance
 from stepward.store import rows
 from stepward.store.contract import MOST_COUNTED as MOST_SHOWN
 from stepward.store.contract import QueueLength, StoreGauges
-from stepward.store.verbs import agents
+from stepward.store.verbs import breakers_and_suspensions
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
 LONGEST_HEAD = 64 * 1024
@@ -29,7 +29,7 @@ async def read(connection: VerbConnection, now: float, dead_since: float) -> Sto
     found = await connection.rows("gauges.read", now, MOST_COUNTED)
     instances = [rows.instance(row) for row in await connection.rows("client.instances", dead_since)]
     heads = await connection.rows("gauges.heads", LONGEST_HEAD)
-    return store_gauges(found, heads, now, instances, await agents.standings(connection))
+    return store_gauges(found, heads, now, instances, await breakers_and_suspensions.standings(connection))
 
 
 def store_gauges(

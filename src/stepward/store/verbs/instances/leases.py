@@ -10,7 +10,7 @@ from stepward.model.agents import Report
 from stepward.model.records import Instance, Role
 from stepward.model.tasks import stopped_tasks
 from stepward.store.rules import supervisor_rows
-from stepward.store.verbs import agents, alerts_and_audit
+from stepward.store.verbs import alerts_and_audit, breakers_and_suspensions
 from stepward.store.verbs.connection import VerbClock, VerbConnection
 
 
@@ -34,7 +34,7 @@ async def register(connection: VerbConnection, instance: Instance, lease: float,
         instance.ahead,
     )
     if instance.role is Role.AGENT:
-        await agents.know(connection, instance.serves)
+        await breakers_and_suspensions.know(connection, instance.serves)
     served = supervisor_rows.served(instance)
     if instance.role is Role.SCHEDULER:
         until = now + stopped_tasks.LONGEST_RETRY
