@@ -41,7 +41,7 @@ from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
 from stepward.settings import Settings
 from stepward.store.contract import Store
-from stepward.store.large_payloads.use_check import check_large_payloads
+from stepward.store.large_payloads.address_check import check_large_payloads
 from stepward.store.partitions.single_or_partitioned import check_whole
 from stepward.store.sealing.key_check import check_keys, mark_key
 from stepward.store.store_at_address import open_store

@@ -9,8 +9,8 @@ from typing import Any
 
 from stepward.clock import Environment
 from stepward.contract_kit.bench import BenchOptions, ContractBench
-from stepward.contract_kit.changes import Changes
 from stepward.contract_kit.checked_service import CheckedService
+from stepward.contract_kit.observed_changes import Changes
 from stepward.contract_kit.scheduler_role import SchedulerRole
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity
 from tests.contract_kit.fake_broker import FakeBroker, FakeServer

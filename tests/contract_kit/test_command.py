@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from stepward.cli.commands import contract_kit
 from stepward.cli.main import cli
 from stepward.contract_kit.broker_run import ContractRun
-from stepward.contract_kit.check_results import CheckResult, CheckState
+from stepward.contract_kit.check_sequence import CheckResult, CheckState
 
 RESULTS = (
     CheckResult(check="answers", title="It answers", state=CheckState.PASSED),

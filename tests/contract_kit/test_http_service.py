@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from stepward.contract_kit.changes import Changes
 from stepward.contract_kit.checked_service import CheckedService, ServiceReply
 from stepward.contract_kit.http_service import serving
+from stepward.contract_kit.observed_changes import Changes
 
 
 @pytest.fixture

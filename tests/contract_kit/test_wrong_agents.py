@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stepward.contract_kit.catalogue import CHECKS
-from stepward.contract_kit.check_results import CheckResult, CheckState, check_contract
+from stepward.contract_kit.check_sequence import CheckResult, CheckState, check_contract
 from tests.contract_kit.bench import bench_of
 from tests.contract_kit.small_agent import WRONG
 

@@ -6,7 +6,7 @@ import pytest
 from nats.js.api import Header
 
 from stepward.transport.nats.application.streams import EXPIRES, expiry_of
-from stepward.transport.queues.expiry import MOST_SECONDS, expiry
+from stepward.transport.queues.message_expiry import MOST_SECONDS, expiry
 
 NOW = 1000.0
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from stepward.contract_kit.agent_process import AgentProcess
-from stepward.contract_kit.changes import Changes
 from stepward.contract_kit.checked_service import CheckedService, ServiceCase
+from stepward.contract_kit.observed_changes import Changes
 from stepward.contract_kit.reply_reader import data_of
 from stepward.contract_kit.scheduler_role import SchedulerRole
 from stepward.model.messages.requests import Request

@@ -10,10 +10,10 @@ from stepward.clock import Environment
 from stepward.contract_kit.agent_process import AgentCommand
 from stepward.contract_kit.bench import BenchOptions, ContractBench
 from stepward.contract_kit.catalogue import ContractCheck
-from stepward.contract_kit.changes import Changes
-from stepward.contract_kit.check_results import CheckResult, check_contract
+from stepward.contract_kit.check_sequence import CheckResult, check_contract
 from stepward.contract_kit.checked_service import CheckedService
 from stepward.contract_kit.http_service import serving
+from stepward.contract_kit.observed_changes import Changes
 from stepward.contract_kit.scheduler_role import SchedulerRole
 from stepward.events import Observers
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, Signer, StoreIdentity

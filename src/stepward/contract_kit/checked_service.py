@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from stepward.contract_kit.changes import Changes
+from stepward.contract_kit.observed_changes import Changes
 
 CALL, UNDO = "/call", "/undo"
 """The paths of the service."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stepward.contract_kit.changes import Changes
+from stepward.contract_kit.observed_changes import Changes
 from stepward.contract_kit.reply_reader import ReplyArrival, ReplyReader
 from stepward.errors import TransportError
 from stepward.events import Observers

@@ -11,9 +11,9 @@ from stepward.store.contract import SupervisorStore
 from stepward.supervisor.batch_runner import BatchRunner
 from stepward.supervisor.due_schedules import DueSchedules
 from stepward.supervisor.early_warnings import EarlyWarnings
+from stepward.supervisor.missing_standbys import Standbys
 from stepward.supervisor.mixed_code import MixedCode
 from stepward.supervisor.sink_report import SinkReport
-from stepward.supervisor.standbys import Standbys
 from stepward.supervisor.state_history import StateHistory
 
 

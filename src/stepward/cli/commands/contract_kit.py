@@ -21,7 +21,7 @@ from stepward.clock import Environment
 from stepward.contract_kit.bench import MOST_CAPACITY, BenchOptions
 from stepward.contract_kit.broker_run import ContractRun, run_contract
 from stepward.contract_kit.catalogue import CHECKS, ContractCheck
-from stepward.contract_kit.check_results import CheckResult, CheckState
+from stepward.contract_kit.check_sequence import CheckResult, CheckState
 from stepward.durations import seconds
 from stepward.error_messages import nearest
 from stepward.errors import Refused

@@ -19,7 +19,7 @@ from stepward.payload import encode
 from stepward.runtime.cancelling import end_tasks
 from stepward.runtime.threads import Threads
 from stepward.scheduler.context import SchedulerContext
-from stepward.scheduler.dispatch.stuck_steps import StuckSteps
+from stepward.scheduler.dispatch.stuck_local_steps import StuckSteps
 from stepward.store.contract import Finish
 
 OnReply = Callable[[Reply, float | None], None]

@@ -17,7 +17,7 @@ from stepward.partitions_running import refuse_partitions
 from stepward.settings import Settings
 from stepward.settings.readers import RetentionRule
 from stepward.store.contract import Outlived, Purged
-from stepward.store.large_payloads.use_check import check_large_payloads
+from stepward.store.large_payloads.address_check import check_large_payloads
 from stepward.supervisor.archives.folder_archive import folder_archive
 from stepward.supervisor.retention import pruning, purging, purging_by_rules
 from stepward.supervisor.retention_rules import old_tasks

@@ -10,7 +10,7 @@ from stepward.store.contract import Standby
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.server import replication
 from stepward.store.postgres.server.stalled_sessions import end_stalled
-from stepward.store.rules.steps.expiry import ExpiryCursor
+from stepward.store.rules.steps.expired_steps import ExpiryCursor
 from stepward.store.verbs.actors.supervisor import SupervisorVerbs
 from stepward.store.verbs.engine import VerbEngine
 

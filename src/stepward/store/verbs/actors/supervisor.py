@@ -31,7 +31,7 @@ from stepward.store.contract.values.early_warnings import KeptWarnings
 from stepward.store.rules import supervisor_rows
 from stepward.store.rules.audit import audited_acts
 from stepward.store.rules.batches import allowed, next_search
-from stepward.store.rules.steps.expiry import Expiry, ExpiryCursor, ExpirySeen
+from stepward.store.rules.steps.expired_steps import Expiry, ExpiryCursor, ExpirySeen
 from stepward.store.verbs import alerts_and_audit, batches, schedules
 from stepward.store.verbs import connection as ask
 from stepward.store.verbs.alerts import alert_delivery, early_warnings

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from proton import Message, ProtonException, symbol
 
-from stepward.transport.queues.expiry import expiry
+from stepward.transport.queues.message_expiry import expiry
 
 LOCKED_UNTIL = symbol("x-opt-locked-until")
 """An annotation of Azure Service Bus: the end of the lock, in milliseconds since 1970."""

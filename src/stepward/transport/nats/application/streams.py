@@ -16,7 +16,7 @@ from stepward.runtime.cancelling import heed_cancellation
 from stepward.transport.nats.connection import NatsConnection
 from stepward.transport.nats.refusals import TOO_LARGE
 from stepward.transport.queues.backend_contract import Posted
-from stepward.transport.queues.expiry import expiry
+from stepward.transport.queues.message_expiry import expiry
 
 DOUBLES_SECONDS = 120.0
 """Seconds for which the server deduplicates ids, so that a message whose confirmation was lost is kept once."""

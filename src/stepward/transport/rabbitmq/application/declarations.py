@@ -8,7 +8,7 @@ from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.queues.backend_contract import RESPONSES
-from stepward.transport.queues.expiry import expiry
+from stepward.transport.queues.message_expiry import expiry
 from stepward.transport.rabbitmq.connection import RabbitConnection
 
 DAY = 86_400.0

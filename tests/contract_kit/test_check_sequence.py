@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from stepward.contract_kit.catalogue import CHECKS
-from stepward.contract_kit.check_results import CheckResult, CheckState, check_contract
+from stepward.contract_kit.check_sequence import CheckResult, CheckState, check_contract
 from stepward.model.agents import AgentHealth
 from tests.contract_kit.bench import LEASE, bench_of
 
