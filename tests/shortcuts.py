@@ -12,9 +12,10 @@ from unittest.mock import patch
 from stepward.clock import Environment
 from stepward.settings import settings
 from stepward.settings.settings_files import table_of
+from stepward.store.sqlite import store_file
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
-from stepward.store.sqlite.schema import migration, store_file
+from stepward.store.sqlite.schema import migration
 from stepward.store.sqlite.store import SqliteStore
 
 PROJECT = Path(__file__).parent.parent / "pyproject.toml"

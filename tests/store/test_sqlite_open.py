@@ -12,7 +12,7 @@ from stepward.errors import StepwardError, StoreUnavailable, StoreUnusable
 from stepward.store.contract import Store
 from stepward.store.sqlite import SqliteStore
 from stepward.store.sqlite.schema.migration import migrations
-from stepward.store.sqlite.schema.store_file import prepare_file
+from stepward.store.sqlite.store_file import prepare_file
 from tests.store.listing import listed
 from tests.store.places import environment, execute, opened, sqlite
 

@@ -11,8 +11,8 @@ from stepward.payload.sealed import PayloadCodec
 from stepward.store.address import is_postgres, postgres_place, sqlite_path
 from stepward.store.contract import Identity, Server, Store
 from stepward.store.large_payloads.store import with_large_payloads
-from stepward.store.sqlite.schema.store_file import read_identity, read_missing
 from stepward.store.sqlite.store import SqliteStore
+from stepward.store.sqlite.store_file import read_identity, read_missing
 
 
 def open_store(

@@ -6,6 +6,7 @@ from functools import partial
 
 from stepward.clock import Environment
 from stepward.payload.sealed import PayloadCodec
+from stepward.store.sqlite import store_file
 from stepward.store.sqlite.engine.clock import StoreClock
 from stepward.store.sqlite.engine.connection import Connection
 from stepward.store.sqlite.engine.database import Database
@@ -17,7 +18,7 @@ from stepward.store.sqlite.hot import open_transaction
 from stepward.store.sqlite.hot.messages import SqliteMessages
 from stepward.store.sqlite.hot.scheduler import SqliteScheduler
 from stepward.store.sqlite.refused_caller_connections import SqliteClient
-from stepward.store.sqlite.schema import migration, store_file
+from stepward.store.sqlite.schema import migration
 from stepward.store.verbs.actors.host import HostVerbs
 from stepward.store.verbs.actors.operators import OperatorVerbs
 from stepward.store.verbs.actors.supervisor import SupervisorVerbs
