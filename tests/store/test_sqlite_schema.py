@@ -31,8 +31,8 @@ MAY_WALK = {
     "client.workflow",
     "client.workflows",
     "client.instances",
-    "client.alerts",
-    "client.audits",
+    "alerts_and_audit.alerts",
+    "alerts_and_audit.audits",
     "credentials.add",
     "credentials.forget",
     "credentials.listed",
@@ -191,8 +191,8 @@ async def test_hot_queries_use_the_indexes_of_live_rows(file: Path) -> None:
     assert "stepward_step_key (task=? AND run=? AND key=?)" in plan(QUERIES["turn.finish"], 11)
     assert "stepward_step_key (task=? AND run>? AND run<?)" in plan(QUERIES["scheduler.steps"], 1)
     assert "INDEX stepward_message_asked (<expr>>? AND <expr><?)" in plan(QUERIES["messages.withdraw"], 5)
-    assert "stepward_alert_task (task=?)" in plan(QUERIES["client.task_alerts"], 3)
-    assert "stepward_audit_task (task=?)" in plan(QUERIES["client.task_audits"], 2)
+    assert "stepward_alert_task (task=?)" in plan(QUERIES["alerts_and_audit.task_alerts"], 3)
+    assert "stepward_audit_task (task=?)" in plan(QUERIES["alerts_and_audit.task_audits"], 2)
     assert "COVERING INDEX stepward_task_by_created (created_at>?)" in plan(QUERIES["overview.submitted"], 3)
     assert "INDEX stepward_task_finished (finished_at>?)" in plan(QUERIES["overview.ended"], 3)
     due = plan(QUERIES["supervisor.due"], 3)

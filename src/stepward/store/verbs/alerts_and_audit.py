@@ -76,4 +76,8 @@ async def link(connection: VerbConnection, acts: Sequence[tuple[Any, ...]]) -> N
 async def found_alerts(connection: VerbConnection, wanted: SqlStatement) -> list[Alert]:
     """The alerts whose numbers a statement returns, newest first."""
     numbers = [number for (number,) in await connection.fetched(wanted.sql, *wanted.values)]
-    return [rows.alert(row) for row in await connection.rows("client.numbered_alerts", numbers)] if numbers else []
+    return (
+        [rows.alert(row) for row in await connection.rows("alerts_and_audit.numbered_alerts", numbers)]
+        if numbers
+        else []
+    )

@@ -104,11 +104,11 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.read_beside(gauges.read, now, now - DEAD_SHOWN_SECONDS)
 
     async def alerts(self, limit: int, open_only: bool) -> list[Alert]:
-        query = "client.open_alerts" if open_only else "client.alerts"
+        query = "alerts_and_audit.open_alerts" if open_only else "alerts_and_audit.alerts"
         return [rows.alert(row) for row in await self._transactions.read(ask.rows, query, limit)]
 
     async def task_alerts(self, id: str, limit: int, open_only: bool) -> list[Alert]:
-        found = await self._transactions.read(ask.rows, "client.task_alerts", limit, id, open_only)
+        found = await self._transactions.read(ask.rows, "alerts_and_audit.task_alerts", limit, id, open_only)
         return [rows.alert(row) for row in found]
 
     async def alerts_of(
@@ -125,7 +125,9 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
 
     async def audits(self, id: str | None, limit: int) -> list[Audit]:
         query, values = ("audits", (limit,)) if id is None else ("task_audits", (limit, id))
-        return [rows.audit(row) for row in await self._transactions.read(ask.rows, f"client.{query}", *values)]
+        return [
+            rows.audit(row) for row in await self._transactions.read(ask.rows, f"alerts_and_audit.{query}", *values)
+        ]
 
     async def prune_as(self, records: OldRecords, actor: str) -> int:
         return await self._transactions.write(audit_pruning.prune, records, actor, self._clock.now())
@@ -191,7 +193,7 @@ async def _drain(connection: VerbConnection, id: str, actor: str, now: float) ->
 
 
 async def _acknowledge(connection: VerbConnection, number: int, actor: str, now: float) -> bool:
-    if not await connection.change("client.acknowledge", number, now, actor):
+    if not await connection.change("alerts_and_audit.acknowledge", number, now, actor):
         return False
     await alerts_and_audit.write_audits(connection, [audited_acts.acknowledge_audit(number, actor)], now)
     return True

@@ -88,7 +88,7 @@ async def _test(connection: VerbConnection, name: str, actor: str, now: float) -
     message = f"this is a test of the sink {name} by {actor}: there is nothing to do"
     await alerts_and_audit.write_alerts(connection, [Alert(kind=TEST_KIND, message=message, details=details)], now)
     (newest,) = [rows.alert(row) for row in await connection.rows("alerts.open_of", [TEST_KIND], 1)]
-    await connection.change("client.acknowledge", newest.number, now, actor)
+    await connection.change("alerts_and_audit.acknowledge", newest.number, now, actor)
     audit = Audit(actor=actor, act="test", details=msgspec.json.encode({"sink": name, "alert": newest.number}))
     await alerts_and_audit.write_audits(connection, [audit], now)
     return newest.number

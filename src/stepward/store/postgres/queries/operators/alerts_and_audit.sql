@@ -45,3 +45,42 @@ returning number
 -- name: count_on
 -- Updates the message and the details of an open alert.
 update {schema}.alert set message = $2, details = $3 where number = $1
+
+-- name: alerts
+-- Returns alerts, newest first.
+select {alert} from {schema}.alert order by number desc limit $1
+
+-- name: open_alerts
+-- Returns alerts that are not acknowledged, newest first.
+select {alert} from {schema}.alert where acknowledged_at is null order by number desc limit $1
+
+-- name: task_alerts
+-- Returns the alerts of the task with that id, newest first; with $3 only those that are not acknowledged. The task's
+-- alerts are read first: a plan that walks over all of them in order of their numbers is impossible.
+with of_task as materialized (
+    select {alert} from {schema}.alert as alert
+    where alert.task = (select uid from {schema}.task where id = $2)
+        and (acknowledged_at is null or not $3::boolean))
+select * from of_task order by number desc limit $1
+
+-- name: numbered_alerts
+-- Returns the alerts of these numbers, newest first.
+select {alert} from {schema}.alert where number = any($1::bigint[]) order by number desc
+
+-- name: acknowledge
+-- Acknowledges an alert.
+update {schema}.alert set acknowledged_at = $2, acknowledged_by = $3
+where number = $1 and acknowledged_at is null
+
+-- name: audits
+-- Returns the audit of the whole store, newest first.
+select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
+from {schema}.audit as audit order by number desc limit $1
+
+-- name: task_audits
+-- Returns the audit of the task with that id, or of one elsewhere with that uid, newest first. Its acts are read first,
+-- as its alerts are.
+with of_task as materialized (
+    select {audit}, (select t.id from {schema}.task as t where t.uid = audit.task)
+    from {schema}.audit as audit where task = coalesce((select uid from {schema}.task where id = $2), $2))
+select * from of_task order by number desc limit $1

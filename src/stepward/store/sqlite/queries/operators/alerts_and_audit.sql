@@ -41,3 +41,38 @@ returning number
 -- name: count_on
 -- Updates the message and the details of an open alert.
 update stepward_alert set message = ?2, details = ?3 where number = ?1
+
+-- name: alerts
+-- Returns alerts, newest first.
+select {alert} from stepward_alert order by number desc limit ?1
+
+-- name: open_alerts
+-- Returns alerts that are not acknowledged, newest first.
+select {alert} from stepward_alert where acknowledged_at is null order by number desc limit ?1
+
+-- name: task_alerts
+-- Returns the alerts of the task with that id, newest first; with ?3 only those that are not acknowledged.
+select {alert} from stepward_alert indexed by stepward_alert_task
+where task is not null and task = (select uid from stepward_task where id = ?2)
+    and (acknowledged_at is null or not ?3)
+order by number desc limit ?1
+
+-- name: numbered_alerts
+-- Returns the alerts of these numbers, newest first.
+select {alert} from stepward_alert where number in (select value from json_each(?1)) order by number desc
+
+-- name: acknowledge
+-- Acknowledges an alert.
+update stepward_alert set acknowledged_at = ?2, acknowledged_by = ?3
+where number = ?1 and acknowledged_at is null
+
+-- name: audits
+-- Returns the audit of the whole store, newest first.
+select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
+from stepward_audit as audit order by number desc limit ?1
+
+-- name: task_audits
+-- Returns the audit of the task with that id, or of one elsewhere with that uid, newest first.
+select {audit}, (select t.id from stepward_task as t where t.uid = audit.task)
+from stepward_audit as audit where task = coalesce((select uid from stepward_task where id = ?2), ?2)
+order by number desc limit ?1
