@@ -16,7 +16,7 @@ from stepward.model.messages.signing import Signer, StoreIdentity
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
 from tests.transport.brokers import SERVERS, Heard, app_queues, brokered, new_app, opened
-from tests.transport.messages import reply, request
+from tests.transport.messages import SIGNER, reply, request
 
 QUEUE = "agents.payments"
 ORDERS, WEB = "submissions.shop.orders", "replies.shop.web"
@@ -119,6 +119,20 @@ async def test_another_store_is_refused_the_applications_name(server: Served, ad
             await opened(address, app=app, signer=other)
         async with brokered(f"{address}?prefix=second", app=app, signer=other):
             pass
+
+
+async def test_of_two_stores_that_begin_at_one_instant_one_has_the_applications_name(address: str) -> None:
+    app, other = new_app(), Signer(StoreIdentity("another", bytes(range(32))))
+    outcomes = await asyncio.gather(
+        *(opened(address, app=app, signer=signer) for signer in (SIGNER, other) for _ in range(3)),
+        return_exceptions=True,
+    )
+    begun = [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
+    for transport in begun:
+        await transport.close()
+    ends = [type(outcome) for outcome in outcomes]
+    assert ends.count(SettingsError) == len(begun) == 3
+    assert len(set(ends[:3])) == len(set(ends[3:])) == 1
 
 
 async def test_an_unreachable_broker_is_one_error_line() -> None:

@@ -130,7 +130,8 @@ class Amqp10Broker:
         if places.holds_locks:
             where = f"{places.name} at {self._link.shown}"
             return await claim_session(line, places.owner(names), names, store, where)
-        return await claim(self._link, line, names, store, self._environment.new_uid())
+        environment = self._environment
+        return await claim(self._link, line, names, store, environment.new_uid(), environment.random)
 
     def _received(self, received: Received) -> None:
         received.accept()
