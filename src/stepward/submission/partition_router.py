@@ -7,13 +7,13 @@ partition before it is settled: after a crash in between it is there twice, and 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import defaultdict
 from collections.abc import Sequence
 
 from stepward.errors import Refused, TransportError
 from stepward.events import Observers
 from stepward.model.messages.cloudevents import message_id
+from stepward.submission.queue_consumption import QueueConsumption
 from stepward.transport.broker.queue_names import own_queue
 from stepward.transport.queues.contract import AppQueues, Stored
 from stepward.transport.queues.partition_queues import PartitionLookup
@@ -26,7 +26,6 @@ MOVING_SECONDS = 1.0
 """Seconds before the next look at a message whose shard is on its way to another store."""
 REFUSED_SECONDS = 5.0
 """Seconds before a message is carried again whose partition's queue could not take it."""
-QUEUE_PAUSE = 0.5
 
 
 class PartitionRouter:
@@ -37,34 +36,16 @@ class PartitionRouter:
         self._queue = queue
         self._placed = placed
         self._observers = observers
-        self._draining = False
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    async def run(self) -> None:
-        """Carry until cancelled or drained."""
-        while not self._draining:
-            try:
-                found = await self._queues.take(self._queue, BATCH, LEASE)
-                self._idle.clear()
-                await self._carry_all(found)
-            except TransportError as error:
-                self._observers.emit("submission.queue_failed", queue=self._queue, error=str(error))
-                await asyncio.sleep(QUEUE_PAUSE)
-            finally:
-                self._idle.set()
+        self._consumption = QueueConsumption(
+            queues, queue, batch=BATCH, lease=LEASE, work=self._carry_all, observers=observers
+        )
+        self.run = self._consumption.run
+        self.drain = self._consumption.drain
 
     @property
     def is_draining(self) -> bool:
         """Whether it was asked to end."""
-        return self._draining
-
-    async def drain(self, grace: float) -> None:
-        """Take no more messages, and let running work end within ``grace`` seconds."""
-        self._draining = True
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                await self._idle.wait()
+        return self._consumption.is_draining
 
     async def _carry_all(self, found: Sequence[Stored]) -> None:
         failures: dict[str, str] = {}

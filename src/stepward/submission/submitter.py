@@ -6,15 +6,13 @@ done twice, and an unacknowledged message comes again.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 
 from stepward.clock import Environment
-from stepward.errors import StoreUnusable, TransportError
 from stepward.events import Observers
 from stepward.submission.acceptance import Acceptance
 from stepward.submission.message_results import Verdicts
+from stepward.submission.queue_consumption import QueueConsumption
 from stepward.transport.queues.contract import AppQueues, Stored
 
 BATCH = 500
@@ -24,7 +22,6 @@ LEASE = 15.0
 
 After a crash of this instance, others get the message once the lease is over.
 """
-QUEUE_PAUSE = 0.5
 
 
 class Submitter:
@@ -48,40 +45,23 @@ class Submitter:
         self._refused = refused
         self._failpoint = environment.failpoint
         self._observers = observers
-        self._draining = False
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    async def run(self) -> None:
-        """Take messages and make tasks of them until cancelled or drained."""
-        while not self._draining:
-            try:
-                found = await self._queues.take(self._queue, BATCH, LEASE)
-                self._idle.clear()
-                self._failpoint("submission.take.after")
-                await self._work(found)
-            except TransportError as error:
-                if isinstance(error.__cause__, StoreUnusable):
-                    raise error.__cause__ from None
-                self._observers.emit("submission.queue_failed", queue=self._queue, error=str(error))
-                await asyncio.sleep(QUEUE_PAUSE)
-            finally:
-                self._idle.set()
+        self._consumption = QueueConsumption(
+            queues, queue, batch=BATCH, lease=LEASE, work=self._work, observers=observers
+        )
+        self.run = self._consumption.run
 
     @property
     def is_draining(self) -> bool:
         """Whether it was asked to end."""
-        return self._draining
+        return self._consumption.is_draining
 
     async def drain(self, grace: float) -> None:
         """Take no more messages, and let running work end within ``grace`` seconds."""
-        self._draining = True
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                await self._idle.wait()
+        await self._consumption.drain(grace)
         await self._acceptance.stop()
 
     async def _work(self, rest: Sequence[Stored]) -> None:
+        self._failpoint("submission.take.after")
         while rest:
             verdicts = await self._acceptance.accept(_together(rest))
             self._failpoint("submission.acknowledge.before")
