@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 from servers.activemq import WATCHED
+from showcase.faults.looking_on import looking_on
 from showcase.faults.traffic import Traffic
 
-AGAIN_SECONDS = 0.1
 CONNECT_SECONDS = 5.0
 CREDIT = 500
 """Most copies on their way at once."""
@@ -19,27 +20,13 @@ CREDIT = 500
 @asynccontextmanager
 async def looking(address: str, traffic: Traffic) -> AsyncIterator[None]:
     """Have `traffic` note all that is sent inside; what is copied while no one is connected waits."""
-    connected = asyncio.Event()
-    task = asyncio.create_task(_look(address, traffic, connected), name="look on")
-    try:
-        await connected.wait()
+    from stepward.transport.amqp10.protocol.faults import AmqpFault  # noqa: PLC0415  an extra's
+
+    async with looking_on(partial(_look, address, traffic), (AmqpFault, OSError, TimeoutError)):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def _look(address: str, traffic: Traffic, connected: asyncio.Event) -> None:
-    from stepward.transport.amqp10.protocol.faults import AmqpFault  # noqa: PLC0415  an extra's
-
-    while True:
-        with suppress(AmqpFault, OSError, TimeoutError):
-            await _look_once(address, traffic, connected)
-        await asyncio.sleep(AGAIN_SECONDS)
-
-
-async def _look_once(address: str, traffic: Traffic, connected: asyncio.Event) -> None:
     """Look on until the connection ends."""
     from stepward.transport.amqp10.protocol.connection import AmqpConnection  # noqa: PLC0415  an extra's
     from stepward.transport.amqp10.protocol.links import Received  # noqa: PLC0415  an extra's
