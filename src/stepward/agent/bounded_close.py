@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from stepward.agent.declaration import Agent
 from stepward.events import Observers
@@ -19,6 +20,14 @@ async def close_agent(agent: Agent, observers: Observers) -> None:
         await _close(agent)
     except BaseException as error:
         observers.emit("agent.close_failed", agent=agent.name, error=repr(failure_of(error)))
+
+
+def cancel_background(timer: asyncio.TimerHandle | None, tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel what an Agent does beside its calls."""
+    if timer is not None:
+        timer.cancel()
+    for task in tasks:
+        task.cancel()
 
 
 async def _close(agent: Agent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from stepward.agent.bounded_close import cancel_background
 from stepward.agent.call import Call
 from stepward.agent.call_slots import Slots
 from stepward.errors import LeaseLapsed, TransportError
@@ -58,11 +59,8 @@ class Heartbeats:
 
     def close(self) -> None:
         """Tell nothing more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for task in self._tasks:
-            task.cancel()
+        cancel_background(self._timer, self._tasks)
+        self._timer = None
 
     def _beaten(self, request: Request, progress: bytes | None) -> None:
         call = self._call_of(request)

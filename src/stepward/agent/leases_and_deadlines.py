@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
+from stepward.agent.bounded_close import cancel_background
 from stepward.agent.call import Call
 from stepward.agent.call_slots import Slots
 from stepward.errors import TransportError
@@ -141,11 +142,8 @@ class RequestLeases:
 
     def close(self) -> None:
         """Let all leases lapse."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for task in self._tasks:
-            task.cancel()
+        cancel_background(self._timer, self._tasks)
+        self._timer = None
 
     def extend(self, calls: list[Call]) -> None:
         """Extend the leases of these at once."""
