@@ -40,6 +40,11 @@ class Wire:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
+    @property
+    def open_connections(self) -> int:
+        """How many there are now."""
+        return len(self._ends) // 2
+
     def cut(self) -> int:
         """Reset every connection; how many there were."""
         ends, self._ends = self._ends, set()

@@ -18,6 +18,7 @@ from stepward.events import Observers
 from stepward.transport.broker.queue_names import BrokerNames
 from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
+from stepward.transport.nats.abortable_client import AbortableClient
 from stepward.transport.nats.address import NatsAddress
 from stepward.transport.nats.denied_permissions import DeniedPermissions
 from stepward.transport.nats.encrypted_client import EncryptedClient
@@ -68,7 +69,7 @@ class NatsConnection:
         self._next = 0
         self._erred: Exception | None = None
         self._denied = DeniedPermissions()
-        self._reconnecting: Reconnecting[Client] = Reconnecting(
+        self._reconnecting: Reconnecting[AbortableClient] = Reconnecting(
             self._connect,
             broker="NATS",
             shown=address.shown,
@@ -143,7 +144,7 @@ class NatsConnection:
                 await client.flush(PROBE_SECONDS)
             await _close(client)
 
-    async def _connect(self) -> Client:
+    async def _connect(self) -> AbortableClient:
         for _ in self.address.servers[1:]:
             try:
                 return await self._connect_to_next()
@@ -151,11 +152,11 @@ class NatsConnection:
                 continue
         return await self._connect_to_next()
 
-    async def _connect_to_next(self) -> Client:
+    async def _connect_to_next(self) -> AbortableClient:
         server = self.address.servers[self._next % len(self.address.servers)]
         self._next += 1
         login = login_of(self.address)
-        client = EncryptedClient() if self.address.speaks_tls else Client()
+        client = EncryptedClient() if self.address.speaks_tls else AbortableClient()
         try:
             await self._connect_to(server, client, login)
         except BaseException as error:
@@ -173,7 +174,7 @@ class NatsConnection:
         self.limit = client.max_payload - HEADERS
         return client
 
-    async def _connect_to(self, server: str, client: Client, login: Mapping[str, Any]) -> None:
+    async def _connect_to(self, server: str, client: AbortableClient, login: Mapping[str, Any]) -> None:
         self._denied.inbox = None
         async with asyncio.timeout(CONNECT_SECONDS):
             await client.connect(
@@ -198,12 +199,15 @@ class NatsConnection:
         if not self._denied.note(error, inbox_prefix(self._names.inbox, self.address)):
             self._erred = error
 
-    async def _closed(self, client: Client) -> None:
+    async def _closed(self, client: AbortableClient) -> None:
         await self._reconnecting.lost(client, self._erred)
 
 
-async def _close(client: Client) -> None:
-    """Close a connection, also one whose server reads nothing any more."""
-    with contextlib.suppress(*FAULTS):
-        async with asyncio.timeout(CONNECT_SECONDS):
-            await client.close()
+async def _close(client: AbortableClient) -> None:
+    """Close a connection, also one whose server reads nothing any more, and also where this is cancelled."""
+    try:
+        with contextlib.suppress(*FAULTS):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await client.close()
+    finally:
+        client.abort()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from stepward.transport.nats.abortable_client import AbortableClient
 
-class EncryptedClient(Client):
+
+class EncryptedClient(AbortableClient):
     """Sends nothing, its login included, to a server that does not speak TLS.
 
     It uses private parts of the library; the tests of failed handshakes pin the library's version.
