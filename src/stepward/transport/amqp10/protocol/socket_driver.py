@@ -64,11 +64,11 @@ class Driver(asyncio.Protocol):
         if self.why is None:
             self._flush()
 
-    def abort(self) -> None:
-        """End it at once."""
+    def abort(self, why: AmqpFault | None = None) -> None:
+        """End it at once, with its socket: a broker goes on giving messages to one that is open."""
+        self.end(why or AmqpFault(SILENT))
         if self._socket is not None:
             self._socket.abort()
-        self.end(AmqpFault(SILENT))
 
     def close(self, why: AmqpFault) -> None:
         """End it, once what the engine has to send is sent."""
@@ -87,8 +87,11 @@ class Driver(asyncio.Protocol):
             self._on_end(why)
 
     def fail(self) -> None:
-        """The engine found a fault of the connection or the login."""
-        self.end(self._refusal() or fault(self._transport.condition, SILENT))
+        """The engine found a fault of the connection or the login, and has its last word to send."""
+        why = self._refusal() or fault(self._transport.condition, SILENT)
+        self.end(why)
+        self._flush()
+        self.abort(why)
 
     # ------------------------------------------------------------ asyncio's side
 
@@ -109,7 +112,7 @@ class Driver(asyncio.Protocol):
                 data = data[room:]
                 self._pump()
         except TransportException as error:
-            self.end(AmqpFault(str(error)))
+            self.abort(AmqpFault(str(error)))
         self._work()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -137,6 +140,7 @@ class Driver(asyncio.Protocol):
         self._is_touched = False
         if self.why is None:
             self._pump()
+        if self.why is None:
             self._tick()
             self._flush()
 
@@ -162,7 +166,7 @@ class Driver(asyncio.Protocol):
             self._socket.write(data)
             self._transport.pop(len(data))
         if self._transport.pending() < 0:
-            self.end(self._refusal() or AmqpFault(SILENT))
+            self.abort(self._refusal())
 
     def _refusal(self) -> LoginRefused | None:
         """The refusal of the login, if that is why the connection ends."""
