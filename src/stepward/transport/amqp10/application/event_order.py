@@ -41,16 +41,23 @@ class EventOrder(Generic[Message]):
         self._last: OrderedDict[str, int] = OrderedDict()
         """By task, the sequence up to which its events were passed on."""
         self._kept: list[tuple[TaskEvents, Message]] = []
+        self._is_left = False
+        """Whether a link of this reader has ended."""
         self._until = float("-inf")
         """The end of the time in which events may return late."""
 
-    def reopened(self, unsettled: Iterable[bytes]) -> None:
-        """A link has ended, and another follows: events that are not settled come again, and so does what was kept."""
-        self._until = self._now() + HELD_SECONDS
+    def left(self, unsettled: Iterable[bytes]) -> None:
+        """A link has ended: events that are not settled come again over the next one, and so does what was kept."""
+        self._is_left = True
         self._kept.clear()
         for body in unsettled:
             for task, sequence in _events(body):
                 self._last[task] = min(self._last.get(task, sequence), sequence - 1)
+
+    def opened(self) -> None:
+        """A link is open: what the last one held may return late, however long there was none between them."""
+        if self._is_left:
+            self._until = self._now() + HELD_SECONDS
 
     def arrived(self, body: bytes, message: Message) -> list[Message]:
         """The messages that are next, in order, now that this one has arrived."""

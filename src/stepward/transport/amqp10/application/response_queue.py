@@ -57,6 +57,7 @@ class AmqpReading(PushedResponses[Received]):
                 return  # Another reader has the session, and this one waits for its end.
             receiver.on_end = self._stirred.set
             self._line, self._receiver = line, receiver
+            self._order.opened()
             receiver.allow(MOST_HELD)
 
     async def _opened(self, line: AmqpConnection) -> ReceivingLink:
@@ -79,7 +80,7 @@ class AmqpReading(PushedResponses[Received]):
     async def _leave(self) -> None:
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
-            self._order.reopened(each.body for each in self._ledger.follows(0, MOST_EVENTS))
+            self._order.left(each.body for each in self._ledger.follows(0, MOST_EVENTS))
         if self._locks is not None:
             self._locks.close()
         if receiver is not None and receiver.why is None:
