@@ -26,6 +26,7 @@ from torture.servers.cluster import SCHEMA, PostgresPair
 LOOK_SECONDS = 0.5
 REST_SECONDS = 240.0
 """How long everything may take to come to rest once nothing goes wrong any more."""
+EVENTS = f"select coalesce(sum(events), 0) from {SCHEMA}.task"
 UNDER_WAY = f"select count(*) filter (where finished_at is null), count(*) from {SCHEMA}.task"
 LEFT = f"""
 select queue, count(*) from {SCHEMA}.message
@@ -104,7 +105,7 @@ class Side:
                     await asyncio.sleep(LOOK_SECONDS)
         except TimeoutError:
             left = [f"{count} in {queue}" for queue, count in await self.place.cluster.rows(LEFT)]
-            found = ", ".join([f"{self.open} tasks under way", *left])
+            found = ", ".join([f"{self.open} tasks under way", f"{await self._unheard()} events not heard", *left])
             self.broken.append(f"expected everything to come to rest within {REST_SECONDS:g} s, found {found}")
 
     async def end(self) -> Records:
@@ -134,7 +135,14 @@ class Side:
     async def _is_at_rest(self) -> bool:
         open_tasks, _ = (await self.place.cluster.rows(UNDER_WAY))[0]
         left = await self.place.cluster.rows(LEFT)
-        return bool(open_tasks == 0 and not left) and not await self._at_broker()
+        if open_tasks or left or await self._unheard():
+            return False
+        return not await self._at_broker()
+
+    async def _unheard(self) -> int:
+        """How many events the reader of the responses still waits for."""
+        ((events,),) = await self.place.cluster.rows(EVENTS)
+        return int(events) - len({event.id for event in self.load.heard})
 
     async def _at_broker(self) -> dict[str, int]:
         return {} if self.place.broker is None else await self.place.broker.left(self.place.prefix)
