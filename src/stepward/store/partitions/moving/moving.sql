@@ -115,3 +115,11 @@ select last_insert_rowid()
 delete from stepward_message
 where substr(body, 1, 26) = x'7b2274797065223a2272657175657374222c227461736b223a22' and tries = 0
     and substr(body, 1, 63) in (select cast('{"type":"request","task":"' || value || '"' as blob) from json_each(?1))
+
+-- name: columns
+-- Returns the columns of a table.
+select name from pragma_table_info(?1)
+
+-- name: primary_key
+-- Returns the columns of a table's primary key.
+select name from pragma_table_info(?1) where pk > 0 order by pk

@@ -15,9 +15,8 @@ from stepward.errors import StoreUnavailable
 from stepward.store.contract import Transaction
 from stepward.store.named_queries import load_queries
 from stepward.store.partitions.moving import rows as moving_rows
-from stepward.store.partitions.moving.rows import chunks
 from stepward.store.partitions.moving.scan import ROWS_SCANNED, Scan
-from stepward.store.partitions.moving.tables import MovingTables, Rows
+from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.postgres.hot.open_transaction import PostgresTransaction
 from stepward.store.postgres.store import PostgresStore
 
@@ -45,10 +44,10 @@ class PostgresTables(MovingTables):
         self._postgres = store
         fragments = {
             "schema": self._schema,
-            "tables": ", ".join(map(self._table, LOCKED)),
+            "tables": ", ".join(map(self._named, LOCKED)),
             "chunk": CHUNK,
         }
-        super().__init__(store, load_queries(__package__, "postgres.sql", fragments))
+        super().__init__(store, load_queries(__package__, "postgres.sql", fragments), sign="$")
 
     def scan(self) -> Scan:
         return PostgresScan(self)
@@ -84,55 +83,24 @@ class PostgresTables(MovingTables):
                     ) from error
             await asyncio.sleep(self._random.uniform(*PAUSE_SECONDS))
 
-    async def _listed(self, transaction: Transaction, table: str) -> list[str]:
-        return [name for (name,) in await self.run(transaction, "columns", self._table(table))]
-
-    async def rows(
-        self, transaction: Transaction, table: str, column: str, values: Sequence[Any], order: str
-    ) -> tuple[list[str], Rows]:
-        columns = await self.columns(transaction, table)
-        sql = (
-            f"select {', '.join(columns)} from {self._table(table)} "  # noqa: S608
-            f"where {column} = any({_array(column)}) order by {order}"
-        )
-        return columns, [row for chunk in chunks(values) for row in await transaction.execute(sql, (chunk,))]
-
-    async def everything(self, transaction: Transaction, table: str, columns: Sequence[str]) -> Rows:
-        return await transaction.execute(f"select {', '.join(columns)} from {self._table(table)}")  # noqa: S608
-
-    async def delete(self, transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> None:
-        sql = f"delete from {self._table(table)} where {column} = any({_array(column)})"  # noqa: S608
-        for chunk in chunks(values):
-            await transaction.execute(sql, (chunk,))
-
     async def insert(
         self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> None:
         connection = cast(PostgresTransaction, transaction).connection
-        await connection.executemany(self._insert(table, columns), rows)
+        await connection.executemany(self._insertion(table, columns), rows)
 
     async def insert_numbered(
         self, transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any]
     ) -> int:
-        sql = f"{self._insert(table, columns)} returning number"
+        sql = f"{self._insertion(table, columns)} returning number"
         ((number,),) = await transaction.execute(sql, row)
         return int(number)
 
-    async def put(
-        self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> None:
-        key = [name for (name,) in await self.run(transaction, "primary_key", self._table(table))]
-        rest = [f"{column} = excluded.{column}" for column in columns if column not in key]
-        known = f" on conflict ({', '.join(key)}) do update set {', '.join(rest)}"
-        for row in rows:
-            await transaction.execute(self._insert(table, columns) + known, row)
-
-    def _insert(self, table: str, columns: Sequence[str]) -> str:
-        places = ", ".join(f"${place}" for place in range(1, len(columns) + 1))
-        return f"insert into {self._table(table)} ({', '.join(columns)}) values ({places})"  # noqa: S608
-
-    def _table(self, table: str) -> str:
+    def _named(self, table: str) -> str:
         return f"{self._schema}.{table.removeprefix('stepward_')}"
+
+    def _among(self, column: str) -> str:
+        return f"{column} = any({CHUNK.replace('text[]', 'bigint[]') if column in NUMBERS else CHUNK})"
 
 
 class PostgresScan(Scan):
@@ -178,8 +146,3 @@ class PostgresScan(Scan):
             number = self.found_letters(letters) or number
             if ROWS_SCANNED not in (len(tasks), len(messages), len(letters)):
                 uid = None
-
-
-def _array(column: str) -> str:
-    """The parameter with many values of a column."""
-    return CHUNK.replace("text[]", "bigint[]") if column in NUMBERS else CHUNK

@@ -8,9 +8,8 @@ from typing import Any
 
 from stepward.store.contract import Store, Transaction
 from stepward.store.named_queries import load_queries
-from stepward.store.partitions.moving.rows import chunks
 from stepward.store.partitions.moving.scan import ROWS_SCANNED, Scan
-from stepward.store.partitions.moving.tables import MovingTables, Rows
+from stepward.store.partitions.moving.tables import MovingTables
 
 Q = load_queries(__package__, "moving.sql")
 
@@ -19,7 +18,7 @@ class SqliteTables(MovingTables):
     """Implements ``MovingTables``."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store, Q)
+        super().__init__(store, Q, sign="?")
 
     def scan(self) -> Scan:
         return SqliteScan(self)
@@ -30,45 +29,24 @@ class SqliteTables(MovingTables):
     def alone(self) -> AbstractAsyncContextManager[Transaction]:
         return self.store.client.transaction()
 
-    async def _listed(self, transaction: Transaction, table: str) -> list[str]:
-        found = await transaction.execute(f"select * from pragma_table_info('{table}')")  # noqa: S608
-        return [name for _, name, *_ in found]
-
-    async def rows(
-        self, transaction: Transaction, table: str, column: str, values: Sequence[Any], order: str
-    ) -> tuple[list[str], Rows]:
-        columns = await self.columns(transaction, table)
-        listed = ", ".join(columns)
-        sql = f"select {listed} from {table} where {column} in (select value from json_each(?1)) order by {order}"  # noqa: S608
-        return columns, [row for chunk in chunks(values) for row in await transaction.execute(sql, (chunk,))]
-
-    async def everything(self, transaction: Transaction, table: str, columns: Sequence[str]) -> Rows:
-        return await transaction.execute(f"select {', '.join(columns)} from {table}")  # noqa: S608
-
-    async def delete(self, transaction: Transaction, table: str, column: str, values: Sequence[Any]) -> None:
-        sql = f"delete from {table} where {column} in (select value from json_each(?1))"  # noqa: S608
-        for chunk in chunks(values):
-            await transaction.execute(sql, (chunk,))
-
     async def insert(
         self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     ) -> None:
         for row in rows:
-            await transaction.execute(_insert(table, columns), row)
+            await transaction.execute(self._insertion(table, columns), row)
 
     async def insert_numbered(
         self, transaction: Transaction, table: str, columns: Sequence[str], row: Sequence[Any]
     ) -> int:
-        await transaction.execute(_insert(table, columns), row)
+        await self.insert(transaction, table, columns, [row])
         ((number,),) = await self.run(transaction, "last_number")
         return int(number)
 
-    async def put(
-        self, transaction: Transaction, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-    ) -> None:
-        known = f" on conflict do update set {', '.join(f'{column} = excluded.{column}' for column in columns)}"
-        for row in rows:
-            await transaction.execute(_insert(table, columns) + known, row)
+    def _named(self, table: str) -> str:
+        return table
+
+    def _among(self, column: str) -> str:
+        return f"{column} in (select value from json_each(?1))"  # noqa: S608
 
 
 class SqliteScan(Scan):
@@ -104,8 +82,3 @@ class SqliteScan(Scan):
         letters = await self._tables.run(transaction, "letters_after", self._number, ROWS_SCANNED)
         self._number = self.found_letters(letters) or self._number
         return ROWS_SCANNED in (len(tasks), len(messages), len(letters))
-
-
-def _insert(table: str, columns: Sequence[str]) -> str:
-    places = ", ".join("?" for _ in columns)
-    return f"insert into {table} ({', '.join(columns)}) values ({places})"  # noqa: S608
