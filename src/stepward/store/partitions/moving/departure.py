@@ -6,13 +6,15 @@ works on is given up by it as after a takeover: its next change does not apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from stepward.errors import Refused
+from stepward.errors import Refused, StoreUnavailable
+from stepward.runtime.cancelling import retrieve
 from stepward.store.contract import Transaction
 from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.moving import rows
@@ -21,6 +23,9 @@ from stepward.store.partitions.moving.scan import Scan, Share
 from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.partitions.placement import read_shards
 from stepward.store.partitions.placement import written as written_shards
+
+KEEP_SECONDS = 4.0
+"""Most seconds for which a part may take in the new store: as long as the writers of the other one wait."""
 
 
 class Keeper(Protocol):
@@ -52,10 +57,47 @@ async def refuse_batches(tables: MovingTables, transaction: Transaction) -> None
         raise Refused("partitions: expected no batch under way, found one; wait for it, or stop it, and move again")
 
 
+class PromptKeeper:
+    """Keeps parts by another keeper, and gives up one that does not answer: the store that is left waits locked.
+
+    Its methods raise StoreUnavailable then.
+    """
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    async def forget(self) -> None:
+        """As ``Keeper.forget``."""
+        await _prompt(self._keeper.forget())
+
+    async def keep(self, part: bytes) -> None:
+        """As ``Keeper.keep``."""
+        await _prompt(self._keeper.keep(part))
+
+
+async def _prompt(work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.wait([task], timeout=KEEP_SECONDS)
+        if not task.done():
+            raise StoreUnavailable(
+                f"partitions: expected the new store to keep a part of a shard within {KEEP_SECONDS:g} s, found no "
+                "answer; the shard stays where it was: look at the new store, and move again"
+            )
+        task.result()
+    finally:
+        if not task.done():
+            # Its end may take as long as the store does not answer, and the other store would wait for it.
+            task.add_done_callback(retrieve)
+            task.cancel()
+
+
 async def leave(
     source: MovingTables, shard: int, scan: Scan, keeper: Keeper, before_commit: Callable[[], None]
 ) -> int | None:
-    """Lets a shard go; returns how many tasks went, None where it has gone before. Raises Refused while a batch runs.
+    """Lets a shard go; returns how many tasks went, None where it has gone before.
+
+    Raises Refused while a batch runs, StoreUnavailable where the new store does not answer in time.
 
     The commit is the point from which the new store has the shard, whether or not it has taken it in yet.
     """
@@ -66,10 +108,11 @@ async def leave(
             return None
         await refuse_batches(source, transaction)
         # Within the lock, so that no other move of the shard is keeping parts.
-        await keeper.forget()
+        prompt = PromptKeeper(keeper)
+        await prompt.forget()
         departing = Departing(source, transaction, await scan.share(transaction, shard))
         await departing.release()
-        await departing.keep(keeper)
+        await departing.keep(prompt)
         await departing.delete()
         await write_record(source, transaction, replace(record, shards=written_shards(held - {shard})))
         before_commit()
