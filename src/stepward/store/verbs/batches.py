@@ -15,6 +15,7 @@ from stepward.store.verbs import connection as ask
 from stepward.store.verbs.connection import VerbConnection
 from stepward.store.verbs.deletion import task_erasure
 from stepward.store.verbs.engine import VerbPart
+from stepward.store.verbs.key_uses import has_arriving_shard
 from stepward.store.verbs.tasks import directives, inbox
 
 
@@ -24,6 +25,9 @@ class BatchVerbs(VerbPart):
     async def start_batch(self, batch: Batch) -> None:
         await self._transactions.write(start, batch, self._clock.now())
         self._ring()
+
+    async def has_arriving_shard(self) -> bool:
+        return await self._transactions.read(has_arriving_shard)
 
     async def batches(self, limit: int) -> list[Batch]:
         return [rows.batch(row) for row in await self._transactions.read(ask.rows, "batches.listed", limit)]

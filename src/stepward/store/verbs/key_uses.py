@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from stepward.errors import Refused
 from stepward.model.records import Audit
 from stepward.payload.sealed import PayloadCodec, envelope
 from stepward.store.contract.by_subject.key_uses import RowPlace, SealedPage
@@ -90,9 +91,24 @@ class KeyUseVerbs(VerbPart):
         await self._transactions.write(_forget, key, actor, self._clock.now())
 
 
+async def has_arriving_shard(connection: VerbConnection) -> bool:
+    """Whether the store has parts of a shard that has not arrived."""
+    return any(found for (found,) in await connection.rows("keys.arriving"))
+
+
+async def _check_arrived(connection: VerbConnection) -> None:
+    if await has_arriving_shard(connection):
+        raise Refused(
+            "keys: expected every shard to have arrived in this store, found parts of one whose move was cut off, "
+            "with keys that are not counted; run `stepward partitions move` with all stores first"
+        )
+
+
 async def _page(
     connection: VerbConnection, name: str, after: RowPlace | None, codec: PayloadCodec | None
 ) -> SealedPage:
+    if after is None:
+        await _check_arrived(connection)
     table = TABLES[name]
     rows = await connection.rows(f"keys.{name}", *(table.first if after is None else after), PAGE_ROWS)
     keys = [[_key_of(row[column.place]) for column in table.columns] for row in rows]
@@ -126,6 +142,7 @@ def _key_of(payload: Any) -> str | None:
 
 
 async def _forget(connection: VerbConnection, key: str, actor: str, now: float) -> None:
+    await _check_arrived(connection)
     if await connection.change("keys.forget_mark", KEY_MARK + key):
         act = Audit(actor=actor, act="forget", details=msgspec.json.encode({"name": key}))
         await alerts_and_audit.write_audits(connection, [act], now)

@@ -25,6 +25,10 @@ class BatchStore(Protocol):
         """Keep a new batch, and audit it."""
         ...
 
+    async def has_arriving_shard(self) -> bool:
+        """Whether the store has parts of a shard that has not arrived: copies of tasks that no batch finds."""
+        ...
+
     async def batches(self, limit: int) -> list[Batch]:
         """The batches, newest first."""
         ...

@@ -36,10 +36,13 @@ class KeyUseStore(Protocol):
         """Counts the keys of a page of a table, from its beginning where ``after`` is None.
 
         With ``codec``, payloads that another key encrypts are encrypted with its current key, except in the audit,
-        whose hashes are those of what is stored.
+        whose hashes are those of what is stored. Raises Refused while a shard arrives: its parts hold payloads too.
         """
         ...
 
     async def forget_key(self, key: str, actor: str) -> None:
-        """Removes the mark of a key that no payload needs, so that processes start without it; audited."""
+        """Removes the mark of a key that no payload needs, so that processes start without it; audited.
+
+        Raises Refused while a shard arrives.
+        """
         ...

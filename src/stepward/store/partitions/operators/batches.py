@@ -8,7 +8,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from stepward.errors import Refused, StoreUnavailable
-from stepward.store.contract import Batch, Store
+from stepward.store.contract import Batch, BatchVerb, Store
 from stepward.store.partitions import merging
 from stepward.store.partitions.operators.operator_verbs import LOOKS, SubjectVerbs
 from stepward.store.partitions.partition import ON_ITS_WAY
@@ -22,8 +22,11 @@ class PartitionedBatches(SubjectVerbs):
         """Starts its part in each store, with an equal share of the rate.
 
         Raises StoreUnavailable while a shard is on its way: its tasks are in no store, and the batch would miss them.
+        Raises Refused for a deletion while a store keeps copies of tasks for a move that was cut off.
         """
         await self._wait_for_shards()
+        if batch.verb is BatchVerb.DELETE:
+            await self._wait_for_parts()
         share = replace(batch, rate=batch.rate / len(self._partitions.members))
         await self._partitions.write_each(lambda store: store.operators.start_batch(share))
 
@@ -36,6 +39,20 @@ class PartitionedBatches(SubjectVerbs):
                 return
             await asyncio.sleep(LOOK_SECONDS)
         raise StoreUnavailable(ON_ITS_WAY)
+
+    async def _wait_for_parts(self) -> None:
+        for _ in range(LOOKS):
+            if not await self.has_arriving_shard():
+                return
+            await asyncio.sleep(LOOK_SECONDS)
+        raise Refused(
+            "delete: expected no copies of tasks besides the tasks, found those of a shard whose move is under way or "
+            "was cut off; run `stepward partitions move` first"
+        )
+
+    async def has_arriving_shard(self) -> bool:
+        found = await self._partitions.read_each(lambda store: store.operators.has_arriving_shard())
+        return any(has for _, has in found)
 
     async def batches(self, limit: int) -> list[Batch]:
         found = await self._partitions.read_each(lambda store: store.operators.batches(limit))

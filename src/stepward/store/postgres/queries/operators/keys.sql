@@ -105,3 +105,7 @@ where d.number = v.number and d.reason = v.old_reason
 -- name: forget_mark
 -- Deletes the mark of a key.
 delete from {schema}.meta where key = $1
+
+-- name: arriving
+-- Returns whether the store has parts of a shard that has not arrived.
+select exists (select 1 from {schema}.meta where key >= 'arriving/' and key < 'arriving0')

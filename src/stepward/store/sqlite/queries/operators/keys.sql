@@ -81,3 +81,7 @@ update stepward_dead_letter set reason = ?2 where number = ?1 and reason = ?3
 -- name: forget_mark
 -- Deletes the mark of a key.
 delete from stepward_meta where key = ?1
+
+-- name: arriving
+-- Returns whether the store has parts of a shard that has not arrived.
+select exists (select 1 from stepward_meta where key >= 'arriving/' and key < 'arriving0')
