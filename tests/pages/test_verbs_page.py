@@ -38,8 +38,6 @@ RUNNING = {
     "replay",
     "contract-kit",
     "migrate",
-    "partitions add",
-    "partitions move",
     "version",
 }
 READING = {

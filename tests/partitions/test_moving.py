@@ -29,14 +29,16 @@ from stepward import (
     wait_for,
     workflow,
 )
+from stepward.cli.commands.store.keys import key_uses
 from stepward.cli.commands.store.partitions import partitions
 from stepward.client import session_of
 from stepward.clock import Environment
 from stepward.errors import Refused, SettingsError, StoreUnavailable
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import Store
-from stepward.store.partitions.moving import rows
+from stepward.store.partitions.moving import departure, rows
 from stepward.store.partitions.moving.added_store import add_store
+from stepward.store.partitions.moving.arrival import Staging
 from stepward.store.partitions.moving.move import move_share
 from stepward.store.partitions.placement import initial_shards, read_shards, shard_of, shard_of_key
 from stepward.store.store_at_address import open_store
@@ -147,7 +149,7 @@ async def opened(stores: Sequence[str], failpoint: str = "") -> AsyncIterator[tu
 
 async def add(stores: Sequence[str]) -> None:
     async with opened(stores) as (found, environment):
-        await add_store(found, environment)
+        await add_store(found, environment, "ada")
 
 
 async def move(stores: Sequence[str], failpoint: str = "") -> list[int]:
@@ -155,7 +157,7 @@ async def move(stores: Sequence[str], failpoint: str = "") -> list[int]:
     shards: list[int] = []
     async with opened(stores, failpoint) as (found, environment):
         with suppress(Crash):
-            async for moved in move_share(found, environment):
+            async for moved in move_share(found, environment, "ada"):
                 shards.append(moved.shard)  # noqa: PERF401  it may be cut off
     return shards
 
@@ -355,6 +357,58 @@ async def test_what_cannot_be_added_or_moved_is_refused_in_one_line(stores: list
                 await move(stores)
 
 
+async def test_a_new_store_that_hangs_keeps_the_other_locked_for_no_longer_than_a_statement_may_take(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = next(id for n in range(9999) if shard_of(id := f"order-{n}") == min(MOVED))
+    async with application(stores[:2], Bank()).client() as client:
+        await client.submit("fulfil", order, id=order)
+        await add(stores)
+    app = application(stores, Bank())
+    async with app.running(), app.client() as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(departure, "KEEP_SECONDS", 0.2)
+            patch.setattr(Staging, "keep", hang)
+            async with asyncio.timeout(5):
+                with pytest.raises(StoreUnavailable, match="the shard stays where it was"):
+                    await move(stores)
+        await client.task(order).signal("paid", order)
+        assert await ended(client, order) in TASK_ENDS
+        assert len(await move(stores)) == len(MOVED)
+    assert homes(stores)[order] == [2]
+
+
+async def hang(staging: Staging, part: bytes) -> None:
+    """A write that the server never answers."""
+    await asyncio.Event().wait()
+
+
+async def test_copies_that_a_move_left_behind_are_not_overlooked_by_a_deletion_or_by_the_keys(
+    stores: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sorted(MOVED)[:2]
+    order = next(id for n in range(9999) if shard_of(id := f"order-{n}") == second)
+    async with application(stores[:2], Bank()).client() as client:
+        await client.submit("narrow", order, id=order)
+        await add(stores)
+    app = application(stores, Bank())
+    async with app.running(), app.client() as client:
+        assert await ended(client, order) is TaskState.PROCESSED
+        assert await move(stores, "shard.commit.before") == [first]
+        result = await asyncio.to_thread(CliRunner().invoke, key_uses, ["--store", stores[2]])
+        assert "found parts of one whose move was cut off" in str(result.exception)
+        with monkeypatch.context() as patch:
+            patch.setattr("stepward.store.partitions.operators.batches.LOOKS", 2)
+            with pytest.raises(Refused, match="run `stepward partitions move` first"):
+                await client.delete(f"id = '{order}'")
+        await move(stores)
+        result = await asyncio.to_thread(CliRunner().invoke, key_uses, ["--store", stores[2]])
+        assert result.exit_code == 0, result.output
+        batch = await client.delete(f"id = '{order}'")
+        await until(lambda: client.batches.get(batch.id), lambda found: found.done == 1)
+    assert order not in homes(stores)
+
+
 def test_the_command_shows_adds_and_moves(stores: list[str]) -> None:
     asyncio.run(_make_application(stores[:2]))
     listed = [word for store in stores for word in ("--store", store)]
@@ -364,6 +418,12 @@ def test_the_command_shows_adds_and_moves(stores: list[str]) -> None:
     assert [(each["name"], each["shards"], each["share"]) for each in found][-1] == ("p3", 0, 85)
     asyncio.run(_move_by_command(stores, listed))
     assert '"shards": 85' in invoked("--json", *listed)
+    acts = looked_up(stores[0], "select act, details from stepward_audit where act in ('add', 'move') order by number")
+    assert [(act, json.loads(details)) for act, details in acts] == [
+        ("add", {"partition": "p3"}),
+        ("move", {"partition": "p3", "shards": 85}),
+    ]
+    assert [each["store"].partition("?")[2] for each in found] == [store.partition("?")[2] for store in stores]
 
 
 async def _make_application(stores: Sequence[str]) -> None:

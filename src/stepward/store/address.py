@@ -42,6 +42,12 @@ def shown(address: str) -> str:
     return postgres_place(address).shown if is_postgres(address) else address
 
 
+def shown_apart(address: str) -> str:
+    """As ``shown``, with the schema if the address names one: stores in one database differ in nothing else."""
+    schema = postgres_place(address).schema if is_postgres(address) else None
+    return shown(address) if schema is None else f"{shown(address)}?schema={schema}"
+
+
 def is_postgres(address: str) -> bool:
     """Whether the address names a PostgreSQL database."""
     return address.startswith(POSTGRES_FORMS)

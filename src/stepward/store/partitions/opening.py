@@ -12,7 +12,7 @@ from stepward.errors import SettingsError, StoreUnavailable, StoreUnusable
 from stepward.model.messages.completion_tokens import KEY_BYTES as TOKEN_KEY_BYTES
 from stepward.model.messages.signing import KEY_BYTES, STORE_BYTES, StoreIdentity
 from stepward.payload.sealed import PayloadCodec
-from stepward.store.address import shown
+from stepward.store.address import shown_apart
 from stepward.store.contract import Store, TaskSearch
 from stepward.store.contract.values.partition_record import PartitionRecord
 from stepward.store.partitions.list_rules import OpenedStore, check_list, check_new, new_record
@@ -96,7 +96,7 @@ class ListOpening:
         """The record of each of these, if they are where they belong. Raises SettingsError."""
         members = self._partitions.members
         listed = [
-            (shown(address), member.store) if member in reached else None
+            (shown_apart(address), member.store) if member in reached else None
             for address, member in zip(self._addresses, members, strict=True)
         ]
         found = await checked_list(listed, self._environment, creates=self._creates)

@@ -74,8 +74,8 @@ PLAIN_FIELDS = frozenset(
         "omitted_before",
         "origin",
     }
-    | {"parameters", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run", "schedule"}
-    | {"set_aside", "signal", "tasks", "through", "undo_first", "update", "verb", "workflows"}
+    | {"parameters", "partition", "path", "payloads", "priority", "queue", "rate", "reason", "refused", "role", "run"}
+    | {"schedule", "set_aside", "shards", "signal", "tasks", "through", "undo_first", "update", "verb", "workflows"}
 )
 """Fields of the details of acts that quote no payload: the edited input of a repair and its result are others."""
 

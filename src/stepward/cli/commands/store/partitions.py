@@ -13,10 +13,11 @@ from stepward.cli.input.operator_store import json_option, settings_for, store_o
 from stepward.cli.output.json_output import print_json
 from stepward.cli.output.table import Cell, Column
 from stepward.cli.output.terminal import print_table
+from stepward.client.handle import actor
 from stepward.clock import Environment, failpoint_from
 from stepward.errors import SettingsError
 from stepward.settings import Settings
-from stepward.store.address import shown
+from stepward.store.address import shown_apart
 from stepward.store.contract import Store
 from stepward.store.partitions.moving.added_store import add_store
 from stepward.store.partitions.moving.move import move_share, shares
@@ -56,7 +57,7 @@ def move(store: str | None) -> None:
 async def _show(settings: Settings, *, as_json: bool) -> None:
     async with _opened(settings, creates=False) as (stores, _):
         found = shares([await store.host.partition() for store in stores])
-    listed = list(zip(found, map(shown, settings.stores), strict=True))
+    listed = list(zip(found, map(shown_apart, settings.stores), strict=True))
     if as_json:
         print_json([{"name": n, "shards": h, "share": s, "store": at} for (n, h, s), at in listed])
         return
@@ -65,7 +66,7 @@ async def _show(settings: Settings, *, as_json: bool) -> None:
 
 async def _add(settings: Settings) -> None:
     async with _opened(settings, creates=True) as (stores, environment):
-        await add_store(stores, environment)
+        await add_store(stores, environment, actor())
     count = len(settings.stores)
     click.echo(f"p{count} added; start every process with all {count} stores, then run `stepward partitions move`")
 
@@ -73,7 +74,7 @@ async def _add(settings: Settings) -> None:
 async def _move(settings: Settings) -> None:
     shards = tasks = 0
     async with _opened(settings, creates=False) as (stores, environment):
-        async for moved in move_share(stores, environment):
+        async for moved in move_share(stores, environment, actor()):
             shards, tasks = shards + 1, tasks + (moved.tasks or 0)
             click.echo(f"shard {moved.shard} from {moved.source}: {moved.tasks or 0:,} tasks", err=True)
     click.echo(f"{shards} shards with {tasks:,} tasks moved to p{len(settings.stores)}")

@@ -17,12 +17,13 @@ from stepward.store.partitions.moving.engine_choice import tables_of
 from stepward.store.partitions.moving.sqlite_tables import SqliteTables
 from stepward.store.partitions.opening import share_key, store_id
 from stepward.store.partitions.placement import initial_shards, partition_name, written
+from stepward.store.rules.audit.audited_acts import partition_audit
 
 
-async def add_store(stores: Sequence[Store], environment: Environment) -> None:
+async def add_store(stores: Sequence[Store], environment: Environment, actor: str) -> None:
     """Makes the last of these open stores a partition of the application of the others, with no tasks.
 
-    Raises SettingsError.
+    The audit of the first store has it as the act of ``actor``, before anything changes. Raises SettingsError.
     """
     tables = tables_of(stores, environment)
     *known, new = stores
@@ -45,6 +46,8 @@ async def add_store(stores: Sequence[Store], environment: Environment) -> None:
     place = replace(place, placed_since=None if records[0] is None else records[0].placed_since)
     if added is not None and replace(added, shards=place.shards) != place:
         raise SettingsError(f"store: expected a new store in place {count}, found a partition; name a new one")
+    if added is None or any(record is None or record.count < count for record in records):
+        await known[0].operators.record_acts([partition_audit(actor, "add", partition_name(count))])
     await share_key(stores, environment)
     # Who only reads may look at the new store before a process has begun there.
     await store_id(new, environment)

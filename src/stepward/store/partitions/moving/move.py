@@ -23,6 +23,7 @@ from stepward.store.partitions.moving.scan import Scan
 from stepward.store.partitions.moving.tables import MovingTables
 from stepward.store.partitions.opening import store_id
 from stepward.store.partitions.placement import initial_shards, partition_name, read_shards
+from stepward.store.rules.audit.audited_acts import partition_audit
 
 CLOCK_SECONDS = 1.0
 """Most seconds between the clocks of two stores: instants move as they are."""
@@ -39,8 +40,12 @@ class Moved(NamedTuple):
     """How many tasks came with it; None where an earlier move had let them go."""
 
 
-async def move_share(stores: Sequence[Store], environment: Environment) -> AsyncIterator[Moved]:
-    """Moves to the last of these open stores what it does not hold of its share yet. Raises SettingsError, Refused."""
+async def move_share(stores: Sequence[Store], environment: Environment, actor: str) -> AsyncIterator[Moved]:
+    """Moves to the last of these open stores what it does not hold of its share yet.
+
+    The audit of the first store has it as the act of ``actor``, before the first shard leaves. Raises SettingsError,
+    Refused, and StoreUnavailable for a store that does not answer in time.
+    """
     tables, count = tables_of(stores, environment), len(stores)
     target = tables[-1]
     await _check_ready(tables, environment)
@@ -49,8 +54,10 @@ async def move_share(stores: Sequence[Store], environment: Environment) -> Async
     # What a process with the former list has set since the store was added is not there.
     await copy_settings(tables[0], target)
     before, scans = initial_shards(count - 1), [each.scan() for each in tables]
-    held = read_shards((await _record(target)).shards)
-    for shard in sorted(initial_shards(count)[-1] - held):
+    left = initial_shards(count)[-1] - read_shards((await _record(target)).shards)
+    if left:
+        await stores[0].operators.record_acts([partition_audit(actor, "move", partition_name(count), len(left))])
+    for shard in sorted(left):
         place = next(n for n, shards in enumerate(before) if shard in shards)
         yield Moved(
             shard, partition_name(place + 1), await _move(tables[place], target, shard, scans[place], environment)

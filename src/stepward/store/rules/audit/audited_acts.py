@@ -167,6 +167,12 @@ def webhook_audit(actor: str, act: str, name: str) -> Audit:
     return Audit(actor=actor, act=act, details=msgspec.json.encode({"webhook": name}))
 
 
+def partition_audit(actor: str, act: str, partition: str, shards: int | None = None) -> Audit:
+    """An operator took a store in as a partition, or begins to move so many shards there."""
+    details = {"partition": partition} | ({} if shards is None else {"shards": shards})
+    return Audit(actor=actor, act=act, details=msgspec.json.encode(details))
+
+
 def purge_audit(actor: str, tasks: int, before: float) -> Audit:
     """An operator deleted tasks that had ended."""
     return Audit(actor=actor, act="purge", details=msgspec.json.encode({"tasks": tasks, "ended_before": before}))
