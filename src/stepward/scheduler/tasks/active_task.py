@@ -14,6 +14,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import CHILD, NOT_STARTED, RUNNING, UNDO, WAITING, StepState, TaskState
 from stepward.model.tasks.complete_by import of_attempt, of_claim, of_steps
 from stepward.scheduler.tasks import step_rows as rows
+from stepward.scheduler.tasks.kept_steps import KeptSteps
 from stepward.scheduler.tasks.phases import LEAVING, PHASE_MOVES, Phase
 from stepward.store.contract import AddedEvents, Change, Finish
 from stepward.workflow.decisions import Delivered, StepCall
@@ -39,6 +40,7 @@ class ActiveTask:
         "held_back",
         "inbox",
         "is_bound",
+        "kept",
         "leaving",
         "mended",
         "next_input",
@@ -67,13 +69,12 @@ class ActiveTask:
         """Steps that have no outcome yet; those of an undoing task also stand in ``steps``."""
         # Every step of a task that is undoing or cleaning up, for the planner; empty going forward.
         self.steps: Sequence[Step] = ()
-        # The planner for ``steps``, kept as long as that list.
-        self.undo_order: UndoOrder | None = None
+        self.undo_order: UndoOrder | None = None  # The planner for ``steps``, kept as long as that list.
+        self.kept: KeptSteps | None = None  # Finds the steps of the lists here; made with the first late reply.
         # What most tasks never have is made with the first of it: an empty list, dict or set takes 56 to 216 bytes.
         self.abandoned: Sequence[Step] = ()
         """Steps of this run that are no longer awaited and that may have acted."""
-        # Steps of this run that a repair took out of what is replayed.
-        self.set_aside: Sequence[Step] = ()
+        self.set_aside: Sequence[Step] = ()  # Of this run: a repair took them out of what is replayed.
         self.execution: Execution | None = None
         self.change: Change | None = None
         # Steps of this run whose outcome stands in the record and was not delivered yet, by key; with its error.
@@ -85,8 +86,7 @@ class ActiveTask:
         self.overflow: OrderedDict[str, StepCall] | None = None
         """Calls over the limit of new steps per commit, by key; they have no row yet."""
         self.behind: list[Step] | None = None  # Steps that an undoing task has yet to leave, the next one last.
-        # Child steps of this turn that stand too deep: they fail before its commit.
-        self.refused: list[Step] | None = None
+        self.refused: list[Step] | None = None  # Child steps that stand too deep: they fail before the turn's commit.
         self.inbox = task.inbox
         """The task row's count as far as this memory has seen it."""
         self.seen = 0

@@ -22,6 +22,7 @@ from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.kept_steps import KeptSteps
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.task_inputs import Incoming
@@ -176,7 +177,8 @@ def _child_step(active: ActiveTask, place: StepPlace) -> Step | None:
     step = active.open.get((run, key))
     if step is not None and step.generation == generation:
         return step
-    return next((step for step in active.steps if place_of(step) == place), None)
+    kept = active.kept = active.kept or KeptSteps()
+    return next((step for step in kept.undone.find(active.steps, run, key) if place_of(step) == place), None)
 
 
 def _is_for(reply: Reply, step: Step) -> bool:

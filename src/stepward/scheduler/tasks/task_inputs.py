@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from stepward.events import Observers
 from stepward.model import failures
 from stepward.model.effects import asked_as
@@ -14,6 +16,7 @@ from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.advance import Advance
+from stepward.scheduler.tasks.kept_steps import KeptSteps
 from stepward.scheduler.tasks.late_effects import denied_effect
 from stepward.scheduler.tasks.lazy_collections import added
 from stepward.scheduler.tasks.phases import BY_RECORD, Phase
@@ -137,12 +140,13 @@ class Incoming:
     def _late(self, active: ActiveTask, reply: Reply, now: float) -> None:
         if reply.outcome is DEFERRED:
             return  # It holds no outcome: the step may have been finished from outside already.
-        kept = (*active.abandoned, *active.set_aside, *active.steps)
-        given_up = next((s for s in kept if _is_answered_by(s, reply)), None)
+        kept = active.kept = active.kept or KeptSteps()
+        given_up = next((s for s in _asked_so(active, kept, reply) if _is_answered_by(s, reply)), None)
         if given_up is not None:
             self._answer_late(active, given_up, reply, now)
             return
-        if reply.outcome is OUTCOME_COMPLETED and any(_is_denied(s, reply) for s in active.set_aside):
+        aside = kept.set_aside.find(active.set_aside, reply.run, reply.key)
+        if reply.outcome is OUTCOME_COMPLETED and any(_is_denied(s, reply) for s in aside):
             denied_effect(active, reply, now)
         audit = Audit(at=now, actor="agent", act="late_reply", task=reply.task, step=reply.key, after=reply.outcome)
         active.changed().audit(audit)
@@ -183,6 +187,14 @@ class Incoming:
                 self._starts.ask(active, step, now)
             else:
                 self._timers.at(step.repeat_at, active.task.uid)
+
+
+def _asked_so(active: ActiveTask, kept: KeptSteps, reply: Reply) -> Iterator[Step]:
+    """The steps that are not awaited, or are undone, and were requested as what the reply answers."""
+    run, key = reply.run, reply.key
+    yield from kept.abandoned.find(active.abandoned, run, key)
+    yield from kept.set_aside.find(active.set_aside, run, key)
+    yield from kept.undone.find(active.steps, run, key)
 
 
 def _is_denied(step: Step, reply: Reply) -> bool:

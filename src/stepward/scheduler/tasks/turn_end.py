@@ -104,7 +104,7 @@ class Closing:
         if active.execution is not None:
             active.execution.discard()
         active.abandoned = active.set_aside = ()
-        active.steps = ()
+        active.steps, active.kept = (), None
         active.next_input = None
         active.bytes = 0
         active.trims = TRIMS
