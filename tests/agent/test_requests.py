@@ -14,6 +14,7 @@ from stepward.agent.declaration import Agent
 from stepward.errors import TransportError
 from stepward.model.current_step import current_step
 from stepward.model.messages.requests import Outcome, request_queue
+from stepward.runtime.cancelling import AT_ONCE
 from stepward.transport.contract import AgentMessage, Delivery, Revoked
 from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.agent.conftest import Start
@@ -277,6 +278,44 @@ async def test_past_its_grace_draining_cancels_in_silence_and_leaves_the_request
     assert await world.is_silent(20)
     async with asyncio.timeout(60):
         assert len(await world.transport.take(QUEUE, 10, 30)) == 1
+
+
+async def test_draining_cancels_many_calls_over_passes_of_the_event_loop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow, loop = Slow(seconds=50, concurrency=4 * AT_ONCE), asyncio.get_running_loop()
+    run_once, cancelled_in_pass = loop._run_once, []  # type: ignore[attr-defined]
+
+    def counted() -> None:
+        before = slow.cancelled
+        run_once()
+        cancelled_in_pass.append(slow.cancelled - before)
+
+    world = start(slow.agent)
+    for number in range(3 * AT_ONCE):
+        await world.ask("payments.charge", task=f"uid-{number}", complete_by=START + 500)
+    await settle()
+    assert len(slow.started) == 3 * AT_ONCE
+    monkeypatch.setattr(loop, "_run_once", counted)
+    await world.runner.drain(grace=3)
+    assert (slow.cancelled, world.runner.in_flight) == (3 * AT_ONCE, 0)
+    assert max(cancelled_in_pass) <= AT_ONCE
+    assert world.now() - START == pytest.approx(3, abs=0.1)
+
+
+async def test_all_calls_are_cancelled_where_the_drain_itself_is_given_up(start: Start) -> None:
+    slow = Slow(seconds=50, concurrency=4 * AT_ONCE)
+    world = start(slow.agent)
+    for number in range(3 * AT_ONCE):
+        await world.ask("payments.charge", task=f"uid-{number}", complete_by=START + 500)
+    await settle()
+    draining = asyncio.create_task(world.runner.drain(grace=0))
+    while not slow.cancelled:  # noqa: ASYNC110  one pass of the loop at a time
+        await asyncio.sleep(0)
+    assert slow.cancelled < 3 * AT_ONCE
+    draining.cancel()
+    await settle()
+    assert slow.cancelled == 3 * AT_ONCE
 
 
 async def test_a_cancelled_run_is_drained_after_it(start: Start) -> None:

@@ -260,7 +260,8 @@ class Calls:
     async def _cancel_all(self) -> None:
         calls = {call.task: call for call in self.slots if call.task is not None}
         for call in calls.values():
-            self._drop(call, settle=False)
+            if not call.ended:
+                self._disown(call, settle=False)
         for task in await end_tasks(calls, LAST_WAIT):
             self._emit("agent.call_stuck", calls[task])
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
+
+AT_ONCE = 512
+"""Most tasks that are cancelled before the event loop runs, and with it what they do about it."""
 
 
 async def give_up(task: asyncio.Future[Any]) -> None:
@@ -22,17 +26,33 @@ def retrieve(task: asyncio.Future[Any]) -> None:
 
 
 async def end_tasks(tasks: Iterable[asyncio.Task[Any]], seconds: float) -> list[asyncio.Task[Any]]:
-    """Cancel these tasks and wait until they have ended, ``seconds`` at most; one that has not ended is abandoned."""
+    """Cancel these tasks and wait until they have ended, ``seconds`` at most; one that has not ended is abandoned.
+
+    The event loop runs after each ``AT_ONCE`` of them; all are cancelled, also where the caller is meanwhile.
+    """
     running = [task for task in tasks if not task.done()]
-    for task in running:
-        task.cancel()
-    if not running:
-        return []
-    await asyncio.wait(running, timeout=seconds)
+    await _cancel_all(running)
+    until = asyncio.get_running_loop().time() + seconds
+    for first in range(0, len(running), AT_ONCE):
+        if left := [task for task in running[first : first + AT_ONCE] if not task.done()]:
+            await asyncio.wait(left, timeout=max(0.0, until - asyncio.get_running_loop().time()))
     late = [task for task in running if not task.done()]
     for task in late:
         _let_go(task)
     return late
+
+
+async def _cancel_all(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    waiting = iter(tasks)
+    try:
+        while part := list(islice(waiting, AT_ONCE)):
+            for task in part:
+                task.cancel()
+            if len(part) == AT_ONCE:
+                await asyncio.sleep(0)
+    finally:
+        for task in waiting:
+            task.cancel()
 
 
 def _let_go(task: asyncio.Task[Any]) -> None:
