@@ -3,6 +3,7 @@ its file."""
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,7 @@ PART_BACK = "rollback to stepward_writer"
 PART_DONE = "release stepward_writer"
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 2_000
+"""Pages in the log from which on they are written into the file."""
 JOURNAL_BYTES = 64 * 1024 * 1024
 
 
@@ -44,7 +46,7 @@ class Connection:
         self.codec = codec
         """Seals and opens payloads by the texts of queries; None where they are not encrypted."""
         self._savepoints = 0
-        self._ours = False
+        self._ours = self._is_due = False
 
     def tune(self, synchronous: str) -> None:
         """Set what each connection has to set for itself."""
@@ -54,7 +56,8 @@ class Connection:
         self.raw.pragma("foreign_keys", False)
         self.raw.pragma("temp_store", "memory")
         self.raw.pragma("cache_size", -CACHE_KIB)
-        self.raw.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        # In place of SQLite's own checkpoint, which is part of the commit that makes the log long.
+        self.raw.set_wal_hook(self._committed)
         self.raw.pragma("journal_size_limit", JOURNAL_BYTES)
 
     def rows(self, sql: str, values: Values = ()) -> list[Row]:
@@ -162,6 +165,22 @@ class Connection:
     def close(self) -> None:
         """Let go of the file."""
         self.raw.close()
+
+    def _committed(self, _: apsw.Connection, __: str, pages: int) -> int:
+        """Have a long log written into the file, in a callback of its own where an event loop runs."""
+        if pages >= CHECKPOINT_PAGES and not self._is_due:
+            self._is_due = True
+            try:
+                asyncio.get_running_loop().call_soon(self._checkpoint)
+            except RuntimeError:
+                self._checkpoint()
+        return apsw.SQLITE_OK
+
+    def _checkpoint(self) -> None:
+        self._is_due = False
+        # What cannot be written now is so with a later commit, or when the file is closed.
+        with suppress(apsw.Error):
+            self.raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _once(self, sql: str) -> None:
         """Run a statement that never comes again: it would drive others out of the cache."""
