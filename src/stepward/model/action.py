@@ -84,8 +84,8 @@ class Action(Generic[P, R]):
     # Any in place of object would cost callers of asyncio.gather the types of its results.
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Coroutine[object, object, R]:
         """Inside a workflow: run as a durable step. Elsewhere: call the function."""
-        caller = current_caller()
-        if caller is not None:
+        caller: object = asyncio._get_running_loop()
+        if isinstance(caller, Caller):
             return caller.call(self, args, kwargs)
         return self._call_directly(args, kwargs)
 

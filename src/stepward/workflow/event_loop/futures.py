@@ -64,7 +64,7 @@ def gather(*calls: Any, return_exceptions: bool = False) -> asyncio.Future[Any]:
     """``asyncio.gather`` in workflow code."""
     loop = _get_running_loop()
     is_large = len(calls) > LARGE and isinstance(loop, Counting) and not loop.is_closed()
-    if is_large and set(map(type, calls)) == {CoroutineType} and len(set(map(id, calls))) == len(calls):
+    if is_large and set(map(type, calls)) == {CoroutineType} and len(set(calls)) == len(calls):
         return cast("Counting", loop).gather_many(calls, return_exceptions=return_exceptions)
     gathered: asyncio.Future[Any] = GATHER(*calls, return_exceptions=return_exceptions)
     return gathered

@@ -238,7 +238,9 @@ class WorkflowLoop(PartLoop, Caller):
                     "wait for a step, a timer or a signal in its loop"
                 )
                 return
-            if not self._run(batch) and most is not None:
+            gathers = self._gathers
+            if (not self._run(batch) or self._gathers is not gathers) and most is not None:
+                # To write down the calls of a large gather took long, too.
                 self.is_cut = True
                 return
             ran += len(batch)
