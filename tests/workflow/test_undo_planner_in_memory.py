@@ -8,9 +8,10 @@ from itertools import count
 import pytest
 from msgspec.structs import replace
 
-from stepward.model.effects import undo_step
+from stepward.model.effects import needs_undo, undo_step
 from stepward.model.records import Step
 from stepward.model.states import StepKind, StepState
+from stepward.workflow import undo_planner
 from stepward.workflow.undo_planner import Barred, Finished, StartUndo, Stuck, UndoOrder, plan, plan_abandoned
 
 NOW = 1000.0
@@ -91,6 +92,23 @@ def test_steps_that_never_began_are_named_once() -> None:
     waiting = [step for step in steps if step.state is StepState.NOT_STARTED]
     assert waiting and order.unstarted() == waiting
     assert order.unstarted() == []
+
+
+def test_steps_that_need_no_undo_are_looked_at_without_a_call_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Step] = []
+
+    def noted(step: Step) -> bool:
+        asked.append(step)
+        return needs_undo(step)
+
+    monkeypatch.setattr(undo_planner, "needs_undo", noted)
+    template = made(random.Random(1), 1)
+    steps = [
+        replace(template, key=f"s.do/{n}", number=n, kind=StepKind.OPERATION, state=StepState.RUNNING, has_undo=False)
+        for n in range(100)
+    ]
+    assert isinstance(UndoOrder([replace(step, irreversible=False) for step in steps]).plan(NOW), Finished)
+    assert asked == []
 
 
 def test_a_row_that_was_added_since_is_undone_in_its_place() -> None:

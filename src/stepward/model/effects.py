@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from stepward.model.messages.requests import idempotency_key
 from stepward.model.records import Step, Task
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import CHILD, COMPLETED, StepKind, StepState
 from stepward.payload import NULL, is_json
 from stepward.payload.references import is_elsewhere, joined
 
@@ -33,21 +33,21 @@ def never_ran(step: Step) -> bool:
 
 def may_have_acted(step: Step) -> bool:
     """Whether the step's effect happened or may have happened."""
-    if step.kind not in UNDOABLE or never_ran(step):
+    if step.kind not in UNDOABLE or step.attempt == 0 or step.started_at is None:
         return False
-    if step.state in POSSIBLY or step.state is StepState.COMPLETED:
+    if step.state in POSSIBLY or step.state is COMPLETED:
         return True
     return step.state is StepState.FAILED and step.in_doubt
 
 
 def is_in_doubt(step: Step) -> bool:
     """Whether an attempt may have acted without a known result."""
-    return may_have_acted(step) and step.state is not StepState.COMPLETED and step.output is None
+    return step.output is None and step.state is not COMPLETED and may_have_acted(step)
 
 
 def needs_undo(step: Step) -> bool:
     """Whether undoing the task has to undo this step."""
-    return (step.has_undo or step.kind is StepKind.CHILD) and may_have_acted(step)
+    return (step.has_undo or step.kind is CHILD) and may_have_acted(step)
 
 
 def is_deferred(step: Step) -> bool:

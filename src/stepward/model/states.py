@@ -53,7 +53,7 @@ class StepKind(StrEnum):
 # looks for it in Python's slots; a step asks for some twenty.
 WAITING = TaskState.WAITING
 NOT_STARTED, RUNNING, COMPLETED = StepState.NOT_STARTED, StepState.RUNNING, StepState.COMPLETED
-UNDO, CHILD = StepKind.UNDO, StepKind.CHILD
+UNDO, CHILD, OPERATION = StepKind.UNDO, StepKind.CHILD, StepKind.OPERATION
 
 T = TaskState
 TASK_MOVES: dict[TaskState, frozenset[TaskState]] = {

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from stepward.model.effects import SUFFIX, UNDOABLE, is_in_doubt, may_have_acted, needs_undo, never_ran, undo_key
 from stepward.model.records import Step
-from stepward.model.states import COMPLETED, UNDO, StepKind, StepState
+from stepward.model.states import CHILD, COMPLETED, NOT_STARTED, OPERATION, UNDO, StepKind, StepState
 
 
 class StartUndo(Struct, frozen=True):
@@ -96,7 +96,7 @@ class UndoOrder:
     def unstarted(self) -> list[Step]:
         """Steps that have not begun, undos aside, since this was last asked."""
         self._read()
-        found = [step for step in self._unstarted if step.state is StepState.NOT_STARTED]
+        found = [step for step in self._unstarted if step.state is NOT_STARTED]
         self._unstarted = []
         return found
 
@@ -143,8 +143,9 @@ class UndoOrder:
                 if is_wanted(self._wanted[-1]):
                     return self._wanted[-1]
                 self._wanted.pop()
-        self._unstarted = [step for step in self.steps if step.kind is not UNDO]
-        wanted = [step for step in self.steps if is_wanted(step)]
+        self._unstarted = [step for step in self.steps if step.state is NOT_STARTED and step.kind is not UNDO]
+        # Both rules want such steps alone; a task may have tens of thousands of others.
+        wanted = [step for step in self.steps if (step.has_undo or step.kind is CHILD) and is_wanted(step)]
         if any(step.set_aside_at is not None for step in wanted):
             # Once the last of a repair is undone, ordinals alone tell the order: it is not kept.
             self._wanted = None
@@ -236,13 +237,17 @@ def _may_still_act(step: Step, now: float) -> bool:
 
 
 def _in_doubt(steps: Iterable[Step]) -> list[str]:
-    return [step.key for step in steps if (_was_done_by_hand if step.state is COMPLETED else _is_left_in_doubt)(step)]
+    return [
+        step.key
+        for step in steps
+        if (
+            _was_done_by_hand(step)
+            if step.state is COMPLETED
+            else not step.has_undo and step.kind is OPERATION and is_in_doubt(step)
+        )
+    ]
 
 
 def _was_done_by_hand(step: Step) -> bool:
     """Whether a completed step never ran: what a person did, only a person can undo."""
     return step.kind in UNDOABLE and never_ran(step)
-
-
-def _is_left_in_doubt(step: Step) -> bool:
-    return not step.has_undo and step.kind is StepKind.OPERATION and is_in_doubt(step)

@@ -8,7 +8,7 @@ from stepward.model.effects import key_of, undo_input, undo_step
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.pipeline_plan import is_planned
 from stepward.model.records import History, InboxKind, Step
-from stepward.model.states import StepKind, StepState, TaskState
+from stepward.model.states import CHILD, COMPLETED, NOT_STARTED, RUNNING, UNDO, StepKind, StepState, TaskState
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
@@ -59,14 +59,12 @@ class TaskUndo:
         """Take up a task that is undoing, or that undoes what a repair set aside."""
         active.enter(Phase.SETTLING if active.task.undo_to is None else Phase.UNDOING)
         active.steps = history.steps
-        for step in history.steps:
-            if step.state in OPEN:
-                active.open[(step.run, step.key)] = step
-            elif step.kind is StepKind.UNDO and step.state is StepState.COMPLETED:
-                self._is_undone(active, step, now)
-        for step in history.steps:
-            undo = active.ordered().undo_of(step) if step.kind is StepKind.CHILD else None
-            if undo is not None and undo.state is StepState.RUNNING:
+        active.open = {(step.run, step.key): step for step in history.steps if step.state in OPEN}
+        for undo in [step for step in history.steps if step.kind is UNDO and step.state is COMPLETED]:
+            self._is_undone(active, undo, now)
+        for step in [step for step in history.steps if step.kind is CHILD]:
+            begun = active.ordered().undo_of(step)
+            if begun is not None and begun.state is RUNNING:
                 self._turn_child(active, step)
 
     def settle(self, active: ActiveTask, now: float) -> float | None:
@@ -96,7 +94,7 @@ class TaskUndo:
             active.enter(Phase.RELOADING)
             return
         if active.phase is Phase.UNDOING:
-            at_work = [step for step in reversed(active.steps) if step.state in OPEN and _is_at_work(active, step)]
+            at_work = [step for step in active.steps if step.state in OPEN and _is_at_work(active, step)][::-1]
             if at_work:
                 self._leave(active, [*(active.behind or ()), *at_work], now)
         if active.behind:
@@ -126,10 +124,10 @@ class TaskUndo:
         left = 0
         while behind and left < LEFT_AT_ONCE:
             step = behind.pop()
-            if step.state is StepState.NOT_STARTED or _is_at_work(active, step):
+            if step.state is NOT_STARTED or _is_at_work(active, step):
                 left += 1
                 active.withdraw(step)
-                after = StepState.SKIPPED if step.state is StepState.NOT_STARTED else StepState.ABANDONED
+                after = StepState.SKIPPED if step.state is NOT_STARTED else StepState.ABANDONED
                 active.changed().move_step(rows.move(step, after, now))
 
     def resolve(self, active: ActiveTask, step: Step, reply: Reply, now: float) -> None:
@@ -244,4 +242,4 @@ class TaskUndo:
 
 
 def _is_at_work(active: ActiveTask, step: Step) -> bool:
-    return step.state in OPEN and (step.run, step.key) not in (active.fresh or ())
+    return step.state in OPEN and not (active.fresh and (step.run, step.key) in active.fresh)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from stepward.model.effects import is_deferred
 from stepward.model.records import History, InboxKind, Step
-from stepward.model.states import StepKind, StepState
+from stepward.model.states import CHILD, RUNNING, UNDO, StepState
 from stepward.scheduler.admission.windows import Windows
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import StepStarts
@@ -93,7 +93,7 @@ class TaskLoader:
         # Most tasks are claimed before their first step, with nothing in their inboxes.
         if history.steps:
             active.steps = history.steps
-            running = [s for s in history.steps if s.kind is StepKind.CHILD and s.state is StepState.RUNNING]
+            running = [s for s in history.steps if s.kind is CHILD and s.state is RUNNING]
             active.children = len(running)
             active.defers = any(step.deferred_at is not None for step in history.steps)
         if history.inbox:
@@ -122,10 +122,9 @@ class TaskLoader:
     def _take_over(self, active: ActiveTask, now: float, *, is_lost: bool) -> None:
         """The running row is the outbox: what is not watched goes (again) to its Agent at once, and if all that was
         sent is lost, what is watched too."""
-        for step in list(active.open.values()):
-            if (active.fresh and (step.run, step.key) in active.fresh) or step.kind is StepKind.CHILD:
-                continue
-            if not active.may_start(step):
+        # Those that may start: of a task that is undone there may be tens of thousands of others.
+        for step in [step for step in active.open.values() if step.kind is UNDO or active.execution is not None]:
+            if (active.fresh and (step.run, step.key) in active.fresh) or step.kind is CHILD:
                 continue
             if self._observers.measuring:
                 self._measure(step)
