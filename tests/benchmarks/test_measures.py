@@ -97,7 +97,7 @@ async def test_the_supervisor_decides_all_that_expired(place: Place) -> None:
 
 @pytest.mark.faults
 async def test_the_longest_hold_of_the_loop_is_measured_for_each_burst(place: Place) -> None:
-    figures = await loop_holds(place, payloads=2, timers=5, births=20, cancelled=20, schedules=0)
+    figures = await loop_holds(place, payloads=2, timers=5, births=20, cancelled=20, signals=20, schedules=0)
     assert all(figure > 0 for figure in figures.values())
 
 

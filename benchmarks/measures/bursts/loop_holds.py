@@ -23,6 +23,8 @@ LARGE_BYTES = 1_000_000
 """Bytes of a large payload: 1 MiB is the most that the settings allow, its quotes and brackets included."""
 MINUTE = 60.0
 PART = 5_000
+PER_TASK = 100
+"""Signals for each task of that burst."""
 CALLERS = 256
 """How many tasks are asked to cancel at one time."""
 PROCESSED = "select count(*) from {task} where state = 'processed'"
@@ -87,6 +89,7 @@ async def loop_holds(
     timers: int = 30_000,
     births: int = 40_000,
     cancelled: int = 20_000,
+    signals: int = 6_000,
     schedules: int = 1_000,
 ) -> Figures:
     """The longest hold for each kind of burst, and of those schedules the CPU of each firing."""
@@ -97,8 +100,10 @@ async def loop_holds(
         ("births", _births, births),
         ("cancelled_tasks", _cancelled_tasks, cancelled),
         ("cancelled_steps", _cancelled_steps, cancelled),
+        ("signals", _signals, signals),
     ):
         figures |= await _held(place, name, burst, size)
+    figures |= await _claimed(place, cancelled) | await _drained_calls(place, cancelled)
     return figures | (await _schedules(place, schedules) if schedules else {})
 
 
@@ -118,6 +123,7 @@ async def _process(address: str, **roles: bool) -> AsyncIterator[tuple[LoopMeter
         store=address,
         evict_after="never",
         hang_limit="never",
+        drain="1s",
     )
     with loop_meter() as meter:
         async with app.running(**roles), app.client() as client:
@@ -127,6 +133,8 @@ async def _process(address: str, **roles: bool) -> AsyncIterator[tuple[LoopMeter
 
 async def _payloads(client: Client, meter: LoopMeter, address: str, count: int) -> None:
     texts = ["x" * LARGE_BYTES for _ in range(count)]
+    await asyncio.sleep(0)
+    meter.reset()
 
     async def one(n: int) -> None:
         await (await client.submit(echoing, texts[n])).result()
@@ -168,6 +176,36 @@ async def _cancelled_steps(client: Client, meter: LoopMeter, address: str, count
     meter.reset()
     await handle.cancel()
     await until(address, CANCELLED, 1)
+
+
+async def _signals(client: Client, meter: LoopMeter, address: str, count: int) -> None:
+    """One after the other in a loop; each task is given so many that wait in its inbox."""
+    handles = await client.submit_many(waiting, [(n,) for n in range(-(-count // PER_TASK))])
+    await until(address, WAITING, len(handles))
+    meter.reset()
+    for n in range(count):
+        await handles[n % len(handles)].signal("other", n)
+
+
+async def _claimed(place: Place, count: int) -> Figures:
+    """Tasks that waited for a Scheduler, which claims them all."""
+    address = await place.fresh()
+    async with _process(address, scheduler=False, agents=False, supervisor=False) as (_, client):
+        for first in range(0, count, PART):
+            await client.submit_many(waiting, [(n,) for n in range(min(PART, count - first))])
+    async with _process(address) as (meter, _):
+        await until(address, WAITING, count)
+        return meter.figures("claimed")
+
+
+async def _drained_calls(place: Place, count: int) -> Figures:
+    """The end of a process whose Agent has calls that do not end."""
+    address = await place.fresh()
+    async with _process(address) as (meter, client):
+        await client.submit(endless, count)
+        await until(address, RUNNING, count)
+        meter.reset()
+    return meter.figures("drained_calls")
 
 
 async def _schedules(place: Place, count: int) -> Figures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from itertools import islice
 
 from stepward.model.records import History
@@ -20,6 +21,8 @@ OVERTAKE_EVERY = 0.05
 
 FIRST_CLAIM, LEAST_CLAIM, MOST_CLAIM = 64, 4, 512
 """How many tasks are claimed at once: at first, where they are large, and where they are not."""
+ADMITTED_AT_ONCE = 64
+"""Most claimed tasks that are taken into memory before the event loop runs."""
 
 
 class Claiming:
@@ -87,7 +90,11 @@ class Claiming:
 
     async def _fill(self, limit: int, now: float) -> None:
         histories = await self._claim(limit, None)
-        size = sum([self._loader.admit(history, now).bytes for history in histories])
+        size = 0
+        for count, history in enumerate(histories, 1):
+            size += self._loader.admit(history, now).bytes
+            if not count % ADMITTED_AT_ONCE:
+                await asyncio.sleep(0)
         self._size = _next_size(len(histories), size)
         if len(histories) < limit:
             self._size = FIRST_CLAIM

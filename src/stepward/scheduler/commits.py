@@ -21,11 +21,14 @@ from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
 from stepward.scheduler.tasks.turn_end import Closing
+from stepward.scheduler.turn_budget import PIECE, SMALL_BYTES, TURN_BYTES
 from stepward.store.contract import OVERTAKEN, Change
 
 FIRST_DELAY = 0.05
 LONGEST_DELAY = 1.0
 RENEWALS_PER_LEASE = 3
+TOGETHER = 4 * PIECE
+"""Most tasks of a turn whose changes are committed without a run of the event loop before and after."""
 
 
 class Commits:
@@ -45,12 +48,18 @@ class Commits:
     async def commit(self, touched: list[ActiveTask]) -> dict[str, str]:
         """Commit the changes of all these tasks; the uids of those that missed, with the reason.
 
-        Raises InstanceFenced or CommitUnknown: then nothing of this memory may be used any more.
+        The event loop runs before and after a commit of many changes. Raises InstanceFenced or CommitUnknown: then
+        nothing of this memory may be used any more.
         """
         missed: dict[str, str] = {}
-        changes = [active.change for active in touched if active.change is not None]
-        for batch in self._batches(changes):
+        batches = list(self._batches(touched))
+        is_large = len(touched) > TOGETHER or len(batches) > 1
+        if is_large:
+            await asyncio.sleep(0)
+        for batch in batches:
             missed |= await self._commit(batch)
+        if is_large:
+            await asyncio.sleep(0)
         return missed
 
     async def _commit(self, changes: list[Change]) -> dict[str, str]:
@@ -85,22 +94,43 @@ class Commits:
             return refused | committed.missed
         return refused
 
-    def _batches(self, changes: list[Change]) -> Iterator[list[Change]]:
-        """Whole changes, about ``commit_rows`` rows a transaction."""
+    def _batches(self, touched: Sequence[ActiveTask]) -> Iterator[list[Change]]:
+        """Whole changes, about ``commit_rows`` rows or TURN_BYTES a transaction."""
         batch: list[Change] = []
-        rows = 0
-        for change in changes:
+        rows = size = 0
+        for active in touched:
+            change = active.change
+            if change is None:
+                continue
             batch.append(change)
             rows += len(change.inserts) + len(change.finishes) + len(change.requests) + 1
             if change.children or change.fills:
                 rows += len(change.children) + len(change.fills)
             if change.plans:
                 rows += sum(map(change.stages_of, change.begun))
-            if rows >= self._settings.commit_rows:
+            if change.born is not None:
+                size += len(change.born.input)
+            if change.move is not None and change.move.output is not None:
+                size += len(change.move.output)
+            if active.bytes >= SMALL_BYTES or change.taken or change.posts or change.published or change.appended:
+                size += _payload_bytes(change)
+            if rows >= self._settings.commit_rows or size >= TURN_BYTES:
                 yield batch
-                batch, rows = [], 0
+                batch, rows, size = [], 0, 0
         if batch:
             yield batch
+
+
+def _payload_bytes(change: Change) -> int:
+    """The bytes of the steps, messages and values that a change writes."""
+    size = sum([len(step.input) + len(step.output or b"") for step in (*change.inserts, *change.fills)])
+    size += sum([len(finish.output or b"") for finish in change.finishes])
+    size += sum([len(body) for _, body, _ in change.requests])
+    size += sum([len(post.body) for post in change.posts])
+    size += sum([len(row.value) for row in (*change.published, *change.appended)])
+    if change.status_events is not None:
+        size += sum([len(body) for _, body in change.status_events.rows()])
+    return size
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ class Intake:
                 self._loader.admit(history, now, sent=sent[history.task.uid])
             else:
                 self._loader.give_up(history, reason, now)
-        if are_long:
+        if are_long or len(histories) > PIECE:
             await asyncio.sleep(0)
 
     def _begin(self, task: Task, now: float) -> None:
@@ -168,10 +168,11 @@ class Intake:
 
     def _hand_out(self, now: float) -> None:
         """Give tasks the inbox rows that were read for them."""
-        rows, given = self._rows, 0
-        while rows and (not given or given % PIECE or not self._budget.is_spent(given)):
+        rows, given, size = self._rows, 0, 0
+        while rows and size < TURN_BYTES and (not given or given % PIECE or not self._budget.is_spent(given)):
             row = rows.popleft()
             given += 1
+            size += len(row.body)
             active = self._active_tasks.tasks.get(row.task)
             if active is not None:
                 self._inbox.receive(active, row, now)

@@ -16,7 +16,10 @@ MOST = 512
 LARGE_BYTES = 64 * 1024
 """From here on a payload counts by its size."""
 TURN_BYTES = 1024 * 1024
-"""Bytes of large payloads after which a turn takes no more from their source."""
+"""Bytes of large payloads after which a turn takes no more from their source, and of payloads after which it divides
+what it commits."""
+SMALL_BYTES = TURN_BYTES // MOST // 2
+"""Up to here the payloads of a task do not count: a turn's tasks with as many each do not reach TURN_BYTES."""
 
 
 class TurnBudget:

@@ -9,40 +9,14 @@ import pytest
 
 from stepward import Client, now, wait_for, workflow
 from stepward.clock import Environment
-from stepward.running import Running
 from stepward.scheduler import turn_budget
 from stepward.scheduler.turn_budget import MOST, PIECE, TURN_BYTES, TURN_SECONDS, TurnBudget
 from stepward.store.contract import INBOX_ROWS, Change, Committed
+from tests.scheduler.turns_seen import Commits
 from tests.scheduler.world import Service, VirtualClock, World, until, until_set
 
 WAITING = "state = 'waiting'"
 BURST = MOST + 3 * PIECE
-
-
-class Commits:
-    """The changes of each commit of a Scheduler."""
-
-    def __init__(self, running: Running) -> None:
-        self.changes: list[Sequence[Change]] = []
-        self._commit = running.store.scheduler.commit
-        running.store.scheduler.commit = self.commit  # type: ignore[method-assign]
-
-    async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
-        if changes:
-            self.changes.append(changes)
-        return await self._commit(instance, changes, renew)
-
-    @property
-    def sizes(self) -> list[int]:
-        return [len(changes) for changes in self.changes]
-
-    @property
-    def most_bytes(self) -> int:
-        """Bytes of the results that one commit held at most."""
-        return max(
-            sum(len(finish.output or b"") for change in changes for finish in change.finishes)
-            for changes in self.changes
-        )
 
 
 class SlowMachine(VirtualClock):

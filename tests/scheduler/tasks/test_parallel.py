@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from stepward import Supervision, TaskUndone, step, workflow
-from stepward.scheduler.tasks.advance import NEW_STEPS_PER_COMMIT
+from stepward.scheduler.tasks.step_rows import NEW_STEPS_PER_COMMIT
 from stepward.store.contract import Change, Committed
 from tests.scheduler.world import Act, Service, World, hang, refuse, states, take
 

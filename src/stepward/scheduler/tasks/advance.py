@@ -22,6 +22,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.records import task_record
+from stepward.scheduler.tasks.step_rows import LARGE_INPUT, NEW_STEPS_PER_COMMIT
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.settings import Settings
 from stepward.store.contract import Deliver, Post, StepMove
@@ -29,8 +30,6 @@ from stepward.workflow.decisions import Broken, Completed, Continued, Decisions,
 from stepward.workflow.definition import Workflow
 from stepward.workflow.execution import Execution
 from stepward.workflow.registry import Registry
-
-NEW_STEPS_PER_COMMIT = 250
 
 
 class Advance:
@@ -63,8 +62,7 @@ class Advance:
     def admit(self, active: ActiveTask, history: History, now: float) -> None:
         """Replay a task's record, and go on from its end."""
         task = active.task
-        own = task_record.taken_up(active, history, now)
-        active.execution = self._execution(active, own)
+        active.execution = self._execution(active, task_record.taken_up(active, history, now))
         active.enter(Phase.ADVANCING)
         active.execution.start(now)
         if task.error is not None and not isinstance(active.execution.ended, Diverged) and is_stopped(task):
@@ -128,7 +126,7 @@ class Advance:
 
     def spill(self, active: ActiveTask, now: float) -> None:
         """Start the next of the steps that one commit could not hold."""
-        while active.overflow and len(active.changed().inserts) < NEW_STEPS_PER_COMMIT:
+        while active.overflow and not rows.are_full(active.changed().inserts, next(iter(active.overflow.values()))):
             self._begin(active, active.overflow.popitem(last=False)[1], now)
 
     def refuse(self, active: ActiveTask, now: float) -> None:
@@ -218,7 +216,9 @@ class Advance:
 
     def _begin_all(self, active: ActiveTask, calls: Sequence[StepCall], now: float) -> None:
         for call in calls:
-            if active.overflow or len((active.change or active.changed()).inserts) >= NEW_STEPS_PER_COMMIT:
+            inserts = (active.change or active.changed()).inserts
+            is_large = len(inserts) >= NEW_STEPS_PER_COMMIT or len(call.input) > LARGE_INPUT
+            if active.overflow or (is_large and rows.are_full(inserts, call)):
                 active.overflow = lazy_collections.keyed(active.overflow, call.key, call)
             else:
                 self._begin(active, call, now)

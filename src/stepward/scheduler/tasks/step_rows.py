@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +13,20 @@ from stepward.model.messages.requests import NEGATIVE, OUTCOME_COMPLETED, Reply,
 from stepward.model.records import Alert, Step, Task
 from stepward.model.states import COMPLETED, StepKind, StepState
 from stepward.payload import encode
+from stepward.scheduler.turn_budget import TURN_BYTES
 from stepward.store.contract import Finish, StepMove, Watch
-from stepward.workflow.decisions import Delivered, RecordedValue
+from stepward.workflow.decisions import Delivered, RecordedValue, StepCall
+
+NEW_STEPS_PER_COMMIT = 250
+LARGE_INPUT = TURN_BYTES // NEW_STEPS_PER_COMMIT
+"""Bytes of arguments up to which so many steps do not reach TURN_BYTES."""
+
+
+def are_full(inserts: Sequence[Step], call: StepCall) -> bool:
+    """Whether a commit that inserts these steps leaves the one of ``call`` to the next."""
+    if len(inserts) >= NEW_STEPS_PER_COMMIT:
+        return True
+    return len(call.input) > LARGE_INPUT and sum([len(step.input) for step in inserts]) >= TURN_BYTES
 
 
 def again(step: Step, former: Step) -> None:

@@ -14,7 +14,6 @@ from stepward.scheduler.tasks.active_task import ActiveTask, StepId
 from stepward.scheduler.tasks.records.replay_check import ReplayCheck
 from stepward.scheduler.turn_budget import MOST, PIECE, TurnBudget
 from stepward.settings import Settings
-from stepward.workflow.execution import Execution
 
 EVICTED_AT_ONCE = 1000
 """Most tasks that are evicted in one turn."""
@@ -44,8 +43,8 @@ class ActiveTasks:
         """The tasks that are to be read again, and which of their requests are out."""
         self.strays: list[Reply] = []
         """Replies for tasks that are not held here."""
-        self.closing: list[Execution] = []
-        """Those of forgotten tasks that have coroutines left to be closed."""
+        self.closing: list[ActiveTask] = []
+        """Forgotten tasks that have coroutines left to be closed, or places in windows to be freed."""
         self._most = settings.tasks_in_memory
         self._for_children: set[str] = set()
         """Tasks that are undoing and wait for nothing but children."""
@@ -90,16 +89,14 @@ class ActiveTasks:
         self.timers.leave(uid)
         self._for_children.discard(uid)
         self._for_others.discard(uid)
-        for step in active.open.values():
-            self._windows.free(step)
-        if active.execution is not None and not active.execution.discard(MOST):
-            self.closing.append(active.execution)
+        if not self._leave_some(active):
+            self.closing.append(active)
 
     async def close_forgotten(self) -> None:
-        """Close what tasks with very many coroutines left suspended; the event loop runs between parts of them."""
+        """Close what tasks with very many steps or coroutines left; the event loop runs between parts of them."""
         while self.closing:
             await asyncio.sleep(0)
-            if self.closing[-1].discard(MOST):
+            if self._leave_some(self.closing[-1]):
                 self.closing.pop()
 
     async def forget_all(self) -> None:
@@ -111,14 +108,28 @@ class ActiveTasks:
             await self.close_forgotten()
         finally:
             self._forget_some(len(self.tasks))
-            for execution in self.closing:
-                execution.discard()
+            for active in self.closing:
+                if active.execution is not None:
+                    active.execution.discard()
             self.closing.clear()
             self.touched.clear()
 
     def _forget_some(self, most: int) -> None:
         for active in list(islice(self.tasks.values(), most)):
             self.forget(active)
+
+    def _leave_some(self, active: ActiveTask) -> bool:
+        """Free places of a forgotten task, and close coroutines of it; whether nothing is left."""
+        if len(active.open) > MOST:
+            for _ in range(MOST):
+                self._windows.free(active.open.popitem()[1])
+        else:
+            for step in active.open.values():
+                self._windows.free(step)
+            active.open = {}
+        if active.execution is not None and active.execution.discard(MOST):
+            active.execution = None
+        return active.execution is None and not active.open
 
 
 class IdleTasks:
