@@ -71,8 +71,8 @@ def dispatched_before_commit(stack: ExitStack) -> None:
     original = Turn._commit
 
     async def commit(self: Turn, revoked: Any) -> None:
-        with self._starts.committing() as started:
-            self._dispatcher.send(started, (), {})
+        self._dispatcher.send(self._starts.begin_commit(), (), {})
+        self._starts.end_commit()
         await original(self, revoked)
 
     put(stack, Turn, "_commit", commit)

@@ -52,7 +52,11 @@ class Deadlines:
     def add(self, call: Call) -> None:
         """Watch ``call`` until ``forget``."""
         self._live += 1
-        self._push(call, min(call.request.complete_by, call.leased_until, self._lease_until()))
+        self._number += 1
+        at = min(call.request.complete_by, call.leased_until, self._lease_until())
+        heappush(self._heap, (at, self._number, call))
+        if at < self._fires_at:
+            self._arm(at)
 
     def forget(self) -> None:
         """A watched call ended (``call.ended``); its entry goes when due, or when too many have piled up."""
@@ -67,12 +71,6 @@ class Deadlines:
             self._timer.cancel()
             self._timer = None
         self._fires_at = float("inf")
-
-    def _push(self, call: Call, at: float) -> None:
-        self._number += 1
-        heappush(self._heap, (at, self._number, call))
-        if at < self._fires_at:
-            self._arm(at)
 
     def _arm(self, at: float) -> None:
         if self._timer is not None:
@@ -89,11 +87,11 @@ class Deadlines:
             _, _, call = heappop(self._heap)
             if call.ended:
                 continue
-            deadline = self.of(call)
-            if deadline <= now:
+            if self.of(call) <= now:
                 self._passed(call)
             else:
-                self._push(call, deadline)
+                self._live -= 1  # It counts already.
+                self.add(call)
         if self._heap and self._heap[0][0] < self._fires_at:
             self._arm(self._heap[0][0])
 

@@ -125,6 +125,7 @@ class Scheduler:
         try:
             await self._turns.run(pump)
         finally:
+            self._wakeup.close()
             pump.cancel()
             await asyncio.gather(pump, return_exceptions=True)
             await self._progress.stop()

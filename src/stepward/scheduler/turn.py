@@ -122,9 +122,11 @@ class Turn:
         """Seconds until the next turn is due; 0 when there is more to do at once."""
         if self._budget.is_cut or self.is_behind or self._intake.has_more:
             return 0.0
-        now = self._store.now()
-        instants = (self._intake.next_look(), self._timers.next(), self._active_tasks.waiting.next_look(now))
-        return max(0.0, min(instant for instant in instants if instant is not None) - now)
+        now, until = self._store.now(), self._intake.next_look()
+        for instant in (self._timers.next(), self._active_tasks.waiting.next_look(now)):
+            if instant is not None and instant < until:
+                until = instant
+        return max(0.0, until - now)
 
     def _move(self, now: float) -> None:
         if self._replies.waiting:
@@ -154,13 +156,14 @@ class Turn:
         # A queue keeps what it delivered until all of it is durable: what waits for a later turn came with the rest.
         is_through = self._settlement.deliveries and not self._replies.from_queue
         received = self._settlement.received() if is_through else None
-        with self._starts.committing() as started:
-            self._ahead.in_hand = {active.task.uid for active in touched}
-            try:
-                enclosed = self._dispatcher.enclose(started)
-                missed = await self._commits.commit(touched)
-            finally:
-                self._ahead.in_hand = None
+        started = self._starts.begin_commit()
+        self._ahead.in_hand = {active.task.uid for active in touched}
+        try:
+            enclosed = self._dispatcher.enclose(started)
+            missed = await self._commits.commit(touched)
+        finally:
+            self._ahead.in_hand = None
+            self._starts.end_commit()
         if self._observers.measuring:
             self._meter.committed(touched, missed)
         self._conclusions.draw(touched, missed)
@@ -234,10 +237,16 @@ class TurnLoop:
 
 
 class Wakeup:
-    """The sleep of a Scheduler between two turns, which ends at its time or earlier."""
+    """The sleep of a Scheduler between two turns, which ends at its time or earlier.
+
+    One timer serves all sleeps: most end long before their time.
+    """
 
     def __init__(self) -> None:
         self._waking: asyncio.Future[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._until = 0.0
+        """The time at which the present sleep ends, by the event loop's clock."""
 
     async def sleep(self, seconds: float) -> None:
         """Sleep that long, or until stirred; not at all gives way to others once."""
@@ -246,14 +255,32 @@ class Wakeup:
             return
         loop = asyncio.get_running_loop()
         self._waking = loop.create_future()
-        timer = loop.call_later(seconds, self.stir)
+        self._until = loop.time() + seconds
+        if self._timer is None or self._until < self._timer.when():
+            self._set_timer(loop)
         try:
             await self._waking
         finally:
-            timer.cancel()
             self._waking = None
 
     def stir(self) -> None:
         """Wake the sleeper, if it sleeps."""
         if self._waking is not None and not self._waking.done():
             self._waking.set_result(None)
+
+    def close(self) -> None:
+        """Let go of the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.close()
+        self._timer = loop.call_at(self._until, self._ring, loop)
+
+    def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if loop.time() >= self._until:
+            self.stir()
+        elif self._waking is not None:
+            self._set_timer(loop)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from stepward.clock import SystemClock
 from stepward.model.records import Step, Task
 from stepward.model.states import StepKind, StepState
@@ -40,8 +38,7 @@ def test_a_step_without_room_waits_and_is_not_started() -> None:
         starts.ask(active, each, NOW)
     assert (first.state, second.state) == (StepState.RUNNING, StepState.NOT_STARTED)
     assert (first.attempt, first.started_at) == (1, NOW)
-    with starts.committing() as started:
-        assert started == [(active, first)]
+    assert starts.begin_commit() == [(active, first)]
     windows.free(first)
     assert [key for _, _, key in windows.ready(TurnBudget(SystemClock()))] == [second.key]
 
@@ -50,19 +47,18 @@ def test_what_started_is_uncommitted_until_the_end_of_its_own_commit() -> None:
     starts, active, (first, second) = StepStarts(Windows({"svc": Room(9)})), task(), (step(1), step(2))
     starts.ask(active, first, NOW)
     assert starts.uncommitted() == {id(first)}
-    with starts.committing() as started:
-        starts.resume(active, second)
-        assert starts.uncommitted() == {id(first), id(second)}
+    started = starts.begin_commit()
+    starts.resume(active, second)
+    assert starts.uncommitted() == {id(first), id(second)}
+    starts.end_commit()
     assert started == [(active, first)]
     assert starts.uncommitted() == {id(second)}
-    with starts.committing() as started:
-        assert started == [(active, second)]
+    assert starts.begin_commit() == [(active, second)]
 
 
 def test_an_attempt_whose_commit_fails_never_leaves() -> None:
     starts, active = StepStarts(Windows({"svc": Room(9)})), task()
     starts.ask(active, step(1), NOW)
-    with pytest.raises(OSError, match="the store is gone"), starts.committing():
-        raise OSError("the store is gone")
-    with starts.committing() as started:
-        assert started == []
+    starts.begin_commit()
+    starts.end_commit()
+    assert starts.begin_commit() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from stepward.model.effects import is_deferred
@@ -51,14 +51,14 @@ class StepStarts:
         """Have an attempt that runs already leave (again) after the commit."""
         self._started.append((active, step))
 
-    @contextlib.contextmanager
-    def committing(self) -> Iterator[list[Started]]:
-        """The steps started so far, while their commit runs; steps that start meanwhile wait for their own commit."""
+    def begin_commit(self) -> list[Started]:
+        """The steps started so far, whose commit begins; steps that start meanwhile wait for their own commit."""
         self._committing, self._started = self._started, []
-        try:
-            yield self._committing
-        finally:
-            self._committing = []
+        return self._committing
+
+    def end_commit(self) -> None:
+        """Their commit is over."""
+        self._committing = []
 
     def uncommitted(self) -> set[int]:
         """The identities of the steps that have not left yet, for they are not durable."""

@@ -245,8 +245,10 @@ class TaskTimers:
 
     def next(self) -> float | None:
         """The next instant at which something is due."""
-        instants = [entry[0][0] for entry in (self._due, self._sent) if entry]
-        return min(instants, default=None)
+        due = self._due[0][0] if self._due else None
+        if self._sent and (due is None or self._sent[0][0] < due):
+            return self._sent[0][0]
+        return due
 
 
 class Misses:

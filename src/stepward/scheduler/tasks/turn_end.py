@@ -175,8 +175,12 @@ def _bound(active: ActiveTask, now: float) -> None:
         return
     if not active.is_bound:
         begun, active.is_bound = latest_end(active.open.values()), True
+    elif change is None:
+        begun = None
+    elif not change.fills and not change.dispatches:
+        begun = latest_end(change.inserts)
     else:
-        begun = None if change is None else _begun_until(active, change)
+        begun = _begun_until(active, change)
     if change is not None and change.born is not None:
         task.complete_by = active.held_until(now)
     elif not _is_close_enough(task.complete_by, begun, active, now):
@@ -194,7 +198,5 @@ def _is_close_enough(written: float | None, begun: float | None, active: ActiveT
 
 def _begun_until(active: ActiveTask, change: Change) -> float | None:
     """The latest end of the steps that this turn begins: of thousands that run, the others were looked at before."""
-    if not change.fills and not change.dispatches:
-        return latest_end(change.inserts)
     started = (active.open.get((start.run, start.key)) for start in change.dispatches)
     return latest_end([*change.inserts, *change.fills, *(step for step in started if step is not None)])
