@@ -175,5 +175,5 @@ class Nemesis:
     def _wipe(self) -> None:
         if self._world.faulty:
             self._world.trace.fault("queues wiped")
-            for queue in self._world.memory._queues.values():
+            for queue in self._world.memory.queues.values():
                 queue.empty()

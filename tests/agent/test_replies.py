@@ -327,6 +327,22 @@ async def test_a_reply_past_its_complete_by_is_dropped_and_its_slot_given_back(s
     assert world.runner.in_flight == 0
 
 
+async def test_a_reply_to_a_closed_queue_in_memory_is_kept_until_its_complete_by(start: Start) -> None:
+    agent = Agent("payments")
+
+    @agent.operation()
+    async def charge() -> None:
+        await world.transport.close()
+
+    world = start(agent)
+    await world.ask("payments.charge", complete_by=START + 5)
+    await asyncio.sleep(4)
+    assert "publish" in [told["verb"] for told in world.told("agent.transport_failed")]
+    assert world.runner.in_flight == 1
+    await asyncio.sleep(3)
+    assert world.runner.in_flight == 0
+
+
 async def test_a_queue_that_cannot_be_reached_is_asked_again(start: Start) -> None:
     class Flaky(MemoryTransport):
         failures = 2

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.scheduler.approvals import Approvals
 from tests.scheduler.world import Service, World
 from tests.virtual import VirtualLoop
@@ -32,3 +33,13 @@ def service() -> Service:
 @pytest.fixture
 def approvals() -> Approvals:
     return Approvals()
+
+
+class VerbsAlone(MemoryTransport):
+    """Queues in memory that are used by the verbs of all transports alone."""
+
+
+@pytest.fixture
+def verbs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that stand between an application and the verbs of its queues."""
+    monkeypatch.setattr("stepward.running.MemoryTransport", VerbsAlone)

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from stepward.transport.memory.memory_transport import MemoryTransport
+import pytest
+
+from stepward.transport.memory.memory_transport import MemoryTransport, direct_queues
 from tests.transport.messages import reply, request
 
 QUEUE = "agents.payments"
@@ -57,3 +59,27 @@ async def test_messages_pass_as_they_are() -> None:
     message = request()
     await transport.publish(QUEUE, [message])
     assert (await transport.take(QUEUE, 1, 30))[0].message is message
+
+
+async def test_who_waits_is_woken_by_the_lease_that_ends_first() -> None:
+    transport = opened()
+    await transport.publish(QUEUE, [request("a")])
+    await taken(transport)
+    waiting = asyncio.create_task(transport.take(QUEUE, 1, 5))
+    await asyncio.sleep(10)
+    await transport.publish(QUEUE, [request("b")])
+    await waiting
+    began = asyncio.get_running_loop().time()
+    assert await taken(transport, 1) == ["b"]
+    assert asyncio.get_running_loop().time() - began == pytest.approx(5, abs=0.1)
+    assert await taken(transport, 1) == ["a"]
+    assert asyncio.get_running_loop().time() - began == pytest.approx(20, abs=0.1)
+
+
+async def test_only_queues_whose_verbs_are_their_own_are_used_without_them() -> None:
+    class Derived(MemoryTransport):
+        """Does more in a verb."""
+
+    transport = opened()
+    assert direct_queues(transport) is transport.queues
+    assert direct_queues(Derived(lambda: 0.0)) is None

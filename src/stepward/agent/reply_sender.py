@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from stepward.agent.call import Call
-from stepward.clock import Environment
+from stepward.clock import Environment, no_failpoint
 from stepward.errors import TransportError
 from stepward.events import Observers
-from stepward.model.messages.requests import Outcome, Reply
+from stepward.model.messages.requests import OUTCOME_COMPLETED, Outcome, Reply
 from stepward.transport.contract import AgentMessage, Delivery, Transport
+from stepward.transport.memory.memory_transport import direct_queues
 from stepward.transport.store.messages_in_transaction import joint_commits
 
 PAUSE = 1.0
@@ -36,9 +37,11 @@ class ReplySender:
     ) -> None:
         self._transport = transport
         self._joint = joint_commits(transport)
+        self._queues = direct_queues(transport)
         self._queue = queue
         self._now = now
         self._environment = environment
+        self._has_failpoint = environment.failpoint is not no_failpoint
         self._observers = observers
         self._release = release
         self._answers: list[CallReply] = []
@@ -47,9 +50,20 @@ class ReplySender:
 
     def reply(self, call: Call, reply: Reply) -> None:
         """Publish ``reply``, settle the request, release the call."""
-        self._answers.append((call, reply))
-        if self._flushing is None:
-            self._start()
+        queues = self._queues
+        if queues is None or reply.outcome is not OUTCOME_COMPLETED:
+            self._send_soon(call, reply)
+            return
+        try:
+            queues[call.request.reply_to].append([reply])
+        except TransportError:  # It is closed, and the reply is kept as for any other queue.
+            self._send_soon(call, reply)
+            return
+        if self._has_failpoint:
+            self._environment.failpoint("agent.reply.after")
+        if not call.dropped:
+            queues[self._queue].taken.pop(call.delivery.token, None)
+        self._release(call)
 
     def settle(self, delivery: Delivery) -> None:
         """Settle a request that gets no reply."""
@@ -66,6 +80,12 @@ class ReplySender:
         """Give up what is still on its way."""
         if self._flushing is not None:
             self._flushing.cancel()
+
+    def _send_soon(self, call: Call, reply: Reply) -> None:
+        """Send it with what else ends now, and with the last progress, which may just be on its way here."""
+        self._answers.append((call, reply))
+        if self._flushing is None:
+            self._start()
 
     def _start(self) -> None:
         # The task's first step comes after everything that ends in this turn of the loop.

@@ -34,7 +34,6 @@ from stepward.scheduler.tasks.undo import TaskUndo
 from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
 from stepward.scheduler.turn_budget import TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
-from stepward.transport.store.messages_in_transaction import joint_commits
 
 
 def assemble(
@@ -72,7 +71,7 @@ def assemble(
     local = LocalSteps(context, replies.add, replies.is_kept, _threads() if threads else None)
     fates = RequestFates(tasks, now)
     publisher = Publisher(transport, environment, observers, over=fates.left, fate=fates.of, changed=room.set_unreached)
-    dispatcher = Dispatcher(publisher, joint_commits(transport), local, fates, tasks, queue, now)
+    dispatcher = Dispatcher(context, publisher, local, fates, tasks)
     lost = LostMessages(transport, publisher, tasks, starts, queue, now, observers)
     loader = TaskLoader(tasks, forward, undo, ends, inbox, runs, check, windows, starts, local, lost, context)
     claiming = Claiming(context, tasks, loader, ends, windows)

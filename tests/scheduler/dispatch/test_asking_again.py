@@ -19,6 +19,8 @@ from stepward.transport.contract import AgentMessage, Lost
 from tests.scheduler.processes.test_instances import declare_dead
 from tests.scheduler.world import Service, World, in_state, take, until
 
+pytestmark = pytest.mark.usefixtures("verbs_alone")
+
 
 class Queue:
     """Stands between an application and its transport: shut, slow, or one that loses what it took."""

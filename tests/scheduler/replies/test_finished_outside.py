@@ -279,6 +279,7 @@ async def test_a_result_that_a_program_without_the_code_gave_wrongly_is_correcte
     assert await task.result(timeout="1m") == "approved"
 
 
+@pytest.mark.usefixtures("verbs_alone")
 async def test_a_deferral_that_arrives_together_with_the_answer_to_its_undo_changes_nothing(world: World) -> None:
     approvals = Approvals()
     app = world.app([approved(approvals)], [approvals.agent])
@@ -302,6 +303,7 @@ async def test_a_deferral_that_arrives_together_with_the_answer_to_its_undo_chan
     assert world.told("task.missed") == []
 
 
+@pytest.mark.usefixtures("verbs_alone")
 async def test_a_request_that_arrived_although_its_queue_failed_does_not_leave_again_once_deferred(
     world: World,
 ) -> None:

@@ -17,6 +17,8 @@ from stepward.scheduler.agent_replies.replies import checked
 from stepward.transport.contract import AgentMessage
 from tests.scheduler.world import Service, World, details, hang, in_state, take, until
 
+pytestmark = pytest.mark.usefixtures("verbs_alone")
+
 LIMIT = 2048
 DEEP = b"[" * 150 + b"]" * 150
 FOREIGN: list[tuple[str, dict[str, Any]]] = [

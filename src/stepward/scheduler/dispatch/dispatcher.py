@@ -6,18 +6,21 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from stepward.errors import TransportError
 from stepward.model.effects import is_deferred
 from stepward.model.messages.requests import Request, request_for, request_queue
 from stepward.model.records import Step
 from stepward.model.states import RUNNING, UNDO
 from stepward.scheduler.admission.windows import Windows
+from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.local_steps import BESIDE, LocalSteps
 from stepward.scheduler.dispatch.publisher import Fate, Publisher
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
-from stepward.transport.store.messages_in_transaction import JointCommits
+from stepward.transport.memory.memory_transport import MemoryQueues, direct_queues
+from stepward.transport.store.messages_in_transaction import joint_commits
 
 Started = tuple[ActiveTask, Step]
 Enclosed = Mapping[int, Request]
@@ -99,23 +102,24 @@ class Dispatcher:
 
     def __init__(
         self,
+        context: SchedulerContext,
         publisher: Publisher,
-        joint: JointCommits | None,
         local: LocalSteps,
         fates: RequestFates,
         active_tasks: ActiveTasks,
-        reply_to: str,
-        now: Callable[[], float],
     ) -> None:
         self._publisher = publisher
-        self._joint = joint
+        self._joint = joint_commits(context.transport)
         """Writes requests with the change that starts their step; None where the queues are not in the store."""
+        self._queues = direct_queues(context.transport)
+        """Those of this process; None where the queues are elsewhere."""
+        self._failpoint = context.environment.failpoint
         self._local = local
         self._fates = fates
         self._active_tasks = active_tasks
         self._timers = active_tasks.timers
-        self._reply_to = reply_to
-        self._now = now
+        self._reply_to = context.reply_to
+        self._now = context.store.now
 
     @property
     def is_sending(self) -> bool:
@@ -144,7 +148,8 @@ class Dispatcher:
 
         The requests in ``enclosed`` were committed with it.
         """
-        self._publisher.check()
+        if self._publisher.broken is not None:
+            raise self._publisher.broken
         requests: dict[str, list[Request]] = {}
         left: list[Request] = []
         tasks = self._active_tasks.tasks
@@ -175,13 +180,29 @@ class Dispatcher:
             self._fates.left(left)
             self._joint.wake()
         for agent, batch in requests.items():
-            self._publisher.put(agent, batch)
+            self._leave(agent, batch)
         for step in revoked:
             self._publisher.revoke(step)
 
     async def stop(self) -> None:
         """Send nothing more."""
         await self._publisher.stop()
+
+    def _leave(self, agent: str, requests: Sequence[Request]) -> None:
+        # A busy publisher has requests or revocations for the Agent, and these come behind them.
+        if self._queues is None or agent in self._publisher.busy or not self._put(self._queues, agent, requests):
+            self._publisher.put(agent, requests)
+
+    def _put(self, queues: MemoryQueues, agent: str, requests: Sequence[Request]) -> bool:
+        """Put these into a queue of this process; False if it is closed, which is the publisher's to report."""
+        self._failpoint("requests.publish.before")
+        try:
+            queues[request_queue(agent)].append(requests)
+        except TransportError:
+            return False
+        self._fates.left(requests)
+        self._failpoint("requests.publish.after")
+        return True
 
     def _begin_local(self, active: ActiveTask, step: Step, request: Request) -> None:
         execution = active.execution

@@ -71,7 +71,10 @@ class Publisher:
         self._fate = fate
         self._changed = changed
         self._lanes: dict[str, SendQueue] = {}
-        self._broken: BaseException | None = None
+        self.busy: set[str] = set()
+        """The Agents for whom something is leaving, or waits."""
+        self.broken: BaseException | None = None
+        """The error that ended a lane: only a bug does."""
 
     @property
     def unreached(self) -> frozenset[str]:
@@ -100,11 +103,6 @@ class Publisher:
         """The requests that were not published to the Agent yet, without those that are being published."""
         return self._lane(agent).requests
 
-    def check(self) -> None:
-        """Raise what ended a lane: only a bug does."""
-        if self._broken is not None:
-            raise self._broken
-
     async def stop(self) -> None:
         """Publish nothing more: the next owner begins with what is not out."""
         tasks = [lane.task for lane in self._lanes.values() if lane.task is not None]
@@ -120,17 +118,18 @@ class Publisher:
 
     def _go(self, agent: str, lane: SendQueue) -> None:
         if lane.task is None:
-            running = self._run(request_queue(agent), lane)
-            lane.task = asyncio.Task(running, loop=asyncio.get_running_loop(), name="publisher")
+            self.busy.add(agent)
+            lane.task = asyncio.Task(self._run(agent, lane), loop=asyncio.get_running_loop(), name="publisher")
 
-    async def _run(self, queue: str, lane: SendQueue) -> None:
+    async def _run(self, agent: str, lane: SendQueue) -> None:
         try:
             while lane.requests or lane.revoked or lane.probe is not None:
-                await self._leave(queue, lane)
+                await self._leave(request_queue(agent), lane)
         except Exception as error:
-            self._broken = error
+            self.broken = error
         finally:
             lane.task = None
+            self.busy.discard(agent)
             self._reached(lane)
 
     async def _leave(self, queue: str, lane: SendQueue) -> None:
@@ -188,6 +187,6 @@ class Publisher:
         return Fate.WAIT not in fates
 
     def _reached(self, lane: SendQueue) -> None:
-        if lane.failures or self._broken is not None:
+        if lane.failures or self.broken is not None:
             lane.failures = 0
             self._changed(self.unreached)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from stepward.errors import TransportError
 from stepward.model.messages.requests import Request
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
 
 NEVER = float("inf")
 
@@ -21,8 +21,11 @@ class MemoryQueue:
         self.lapses_at = NEVER
         """No lease ends before; whether one ends then shows when it has come."""
         self._lanes: dict[int, deque[AgentMessage]] = {}
+        """By priority, the highest first."""
         self._token = 0
         self._waiters: list[asyncio.Future[None]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        """One for all waits: most end long before their time."""
 
     def append(self, messages: Iterable[AgentMessage]) -> None:
         """Put messages behind those of their priority."""
@@ -42,11 +45,9 @@ class MemoryQueue:
         if now >= self.lapses_at:
             self._return_lapsed(now)
         found: list[Delivery] = []
-        for priority in tuple(self._lanes):
-            self._take_from(self._lanes[priority], limit, now, until, found)
-            if len(found) >= limit:
-                break
-            del self._lanes[priority]
+        for lane in self._lanes.values():
+            if lane:
+                self._take_from(lane, limit, now, until, found)
         if found:
             self.lapses_at = min(self.lapses_at, until)
         return found
@@ -75,12 +76,11 @@ class MemoryQueue:
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
         self._waiters.append(waiter)
-        timer = loop.call_later(max(0.0, seconds), _settle, waiter) if seconds < NEVER else None
+        if seconds < NEVER:
+            self._wake_by(loop, loop.time() + max(0.0, seconds))
         try:
             await waiter
         finally:
-            if timer is not None:
-                timer.cancel()
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
@@ -88,7 +88,19 @@ class MemoryQueue:
         """Let everyone who waits look again."""
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
-            _settle(waiter)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _wake_by(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+        """Let everyone who waits look again at that time, by the event loop's clock, or earlier."""
+        if self._timer is None or at < self._timer.when():
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = loop.call_at(at, self._look_again)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self.wake()
 
     def _take_from(
         self, lane: deque[AgentMessage], limit: int, now: float, until: float, found: list[Delivery]
@@ -129,39 +141,45 @@ def _asks_for(message: AgentMessage, task: str, run: int, key: str) -> bool:
     return isinstance(message, Request) and message.task == task and message.key == key and message.run == run
 
 
-def _settle(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+class MemoryQueues(dict[str, MemoryQueue]):
+    """The queues by name, each made when it is asked for."""
+
+    is_closed = False
+
+    def __missing__(self, name: str) -> MemoryQueue:
+        if self.is_closed:
+            raise TransportError(f"queue {name}: expected an open transport, found it closed; open another")
+        queue = self[name] = MemoryQueue()
+        return queue
 
 
 class MemoryTransport:
     """Every verb of the contract; ``now`` is the store's clock."""
 
     def __init__(self, now: Callable[[], float]) -> None:
+        self.queues = MemoryQueues()
         self._now = now
-        self._queues: dict[str, MemoryQueue] = {}
         self._listeners: dict[str, list[Revoked]] = {}
-        self._closed = False
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        self._queue(queue).append(messages)
+        self.queues[queue].append(messages)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         while True:
-            source = self._queue(queue)
+            source = self.queues[queue]
             now = self._now()
             if found := source.take(limit, now, now + lease):
                 return found
             await source.changed(source.lapses_at - now)
 
     async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        taken = self._queue(queue).taken
+        taken = self.queues[queue].taken
         for delivery in deliveries:
             taken.pop(delivery.token, None)
 
     async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
         """Extends the leases; revocations reach listeners at once."""
-        taken, until = self._queue(queue).taken, self._now() + lease
+        taken, until = self.queues[queue].taken, self._now() + lease
         for delivery in deliveries:
             if delivery.token in taken:
                 taken[delivery.token] = Delivery(delivery.message, delivery.token, until)
@@ -169,8 +187,8 @@ class MemoryTransport:
 
     async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
         """For a request that no Agent has taken the queue answers that it never began."""
-        for request in self._queue(queue).withdraw(task, run, key):
-            self._queue(request.reply_to).append([request.never_began()])
+        for request in self.queues[queue].withdraw(task, run, key):
+            self.queues[request.reply_to].append([request.never_began()])
         for listener in tuple(self._listeners.get(queue, ())):
             listener(task, run, key)
 
@@ -194,9 +212,9 @@ class MemoryTransport:
         return lambda: None
 
     async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        found = self._queue(heir)
+        found = self.queues[heir]
         for queue in queues:
-            if queue != heir and (left := self._queues.pop(queue, None)) is not None:
+            if queue != heir and (left := self.queues.pop(queue, None)) is not None:
                 found.append(left.empty())
                 left.wake()
 
@@ -205,14 +223,12 @@ class MemoryTransport:
 
     async def close(self) -> None:
         """Refuse everything from now on, and end the takes that wait."""
-        self._closed = True
-        for queue in self._queues.values():
+        self.queues.is_closed = True
+        for queue in self.queues.values():
             queue.wake()
+        self.queues.clear()
 
-    def _queue(self, name: str) -> MemoryQueue:
-        if self._closed:
-            raise TransportError(f"queue {name}: expected an open transport, found it closed; open another")
-        queue = self._queues.get(name)
-        if queue is None:
-            queue = self._queues[name] = MemoryQueue()
-        return queue
+
+def direct_queues(transport: Transport) -> MemoryQueues | None:
+    """The queues of a transport in memory; None for a derived class, whose verbs may do more, and for all others."""
+    return transport.queues if type(transport) is MemoryTransport else None
