@@ -39,6 +39,7 @@ from stepward.observers.declared_sinks import sinks_of
 from stepward.observers.logs import LogObserver
 from stepward.outbox import check_outbox, relaying
 from stepward.running import Health, Reach, Running, keeper_for
+from stepward.runtime.cancelling import to_its_end
 from stepward.settings import Settings
 from stepward.store.contract import Store
 from stepward.store.large_payloads.address_check import check_large_payloads
@@ -58,9 +59,8 @@ class App(ScheduleDeclarations):
     """An application: its name, workflows, Agents and settings.
 
     ``redact`` receives every text of an error (message, traceback, data) before it is recorded, logged or sent, and
-    returns what may be kept of it. Several stores are the partitions of the application: each task is in one of them
-    (``docs/partitions.md``). Settings come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml``
-    or ``[tool.stepward]``.
+    returns what may be kept of it. Of several stores each has a part of the tasks (``docs/partitions.md``). Settings
+    come from arguments, then ``STEPWARD_*`` variables, then ``stepward.toml`` or ``[tool.stepward]``.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class App(ScheduleDeclarations):
         try:
             await running.host.start()
         except BaseException:
-            await running.stop()
+            await to_its_end(running.stop())
             raise
         return running
 
@@ -269,7 +269,7 @@ class App(ScheduleDeclarations):
             ways = Reach(self.name, settings, self.environment, self.observers, store, hints, signer, codec, keeper, at)
             transport = await ways.transport([agent.name for agent in self.agents] if roles.scheduler else [])
         except BaseException:
-            await store.close()
+            await to_its_end(store.close())
             raise
         brokered = ways.broker_queues()
         queues = ways.queues(brokered)

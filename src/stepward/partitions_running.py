@@ -21,6 +21,7 @@ from stepward.errors import (
 from stepward.events import Hints, Observers
 from stepward.host import PartitionPlace, place_of
 from stepward.running import Running, keeper_for
+from stepward.runtime.cancelling import to_its_end
 from stepward.settings import Settings
 from stepward.store.partitions.partition import Partition
 from stepward.store.partitions.partition_routing import REFRESH_SECONDS
@@ -89,7 +90,7 @@ class PartitionsRunning(Running):
             if len(failures) == len(first):
                 raise failures[0]
         except BaseException:
-            await self.stop()
+            await to_its_end(self.stop())
             raise
 
     def unready(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from itertools import islice
 from typing import Any
 
@@ -17,6 +17,20 @@ async def give_up(task: asyncio.Future[Any]) -> None:
     if not task.done():
         task.cancel()
         await asyncio.wait({task})
+
+
+async def to_its_end(closing: Coroutine[Any, Any, None]) -> None:
+    """Await what closes something, also where this is cancelled meanwhile, which is raised afterwards.
+
+    What fails to start closes what it has opened: a cancellation of the start would stop that halfway.
+    """
+    task = asyncio.ensure_future(closing)
+    task.add_done_callback(retrieve)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 def retrieve(task: asyncio.Future[Any]) -> None:

@@ -12,6 +12,7 @@ from stepward.clock import Environment
 from stepward.errors import QueueRefused, SettingsError
 from stepward.events import Observers
 from stepward.model.messages.signing import Signer
+from stepward.runtime.cancelling import to_its_end
 from stepward.settings.plaintext_connections import encrypted_broker
 from stepward.settings.readers import BROKER
 from stepward.transport.broker.broker_transport import Broker, BrokerTransport
@@ -60,7 +61,7 @@ async def open_broker(
             with suppress(QueueRefused):
                 await broker.prepare(queue, lease)
     except BaseException:
-        await transport.close()
+        await to_its_end(transport.close())
         raise
     return transport
 

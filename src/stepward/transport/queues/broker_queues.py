@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
-from stepward.runtime.cancelling import give_up
+from stepward.runtime.cancelling import give_up, to_its_end
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues
 from stepward.transport.queues.backend_contract import RESPONSES, Posted, QueueBackend, ResponseQueue, WorkQueue
@@ -56,7 +56,7 @@ class BrokerQueues:
             try:
                 await self._backend.open()
             except BaseException:
-                await self._backend.close()
+                await to_its_end(self._backend.close())
                 raise
             self._loop = asyncio.get_running_loop()
             self._is_open = True
