@@ -122,12 +122,14 @@ class World:
     @asynccontextmanager
     async def load(self) -> AsyncIterator[None]:
         """Tasks come in all the while, of which some are under way from the beginning to the end."""
-        submitting = asyncio.create_task(self._submit_on())
+        over = asyncio.Event()
+        submitting = asyncio.create_task(self._submit_on(over))
         try:
             await self.effects(WARM)
             yield
         finally:
-            submitting.cancel()
+            # A submission that is cancelled halfway may have made its task or not.
+            over.set()
             await asyncio.gather(submitting, return_exceptions=True)
 
     async def effects(self, count: int) -> None:
@@ -164,12 +166,14 @@ class World:
         """How often each effect was asked for."""
         return {entry.key: entry.calls for entry in self.ledger.entries()}
 
-    async def _submit_on(self) -> None:
-        while True:
+    async def _submit_on(self, over: asyncio.Event) -> None:
+        while not over.is_set():
             if await self.open() < MOST_OPEN:
                 await self.submit("order")
                 await self.submit("refused")
-            await asyncio.sleep(PACE)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PACE):
+                    await over.wait()
 
     async def _is_quiet(self) -> bool:
         return not await standing(self.address, self.name, [each.id for each in await self.client.instances()])
