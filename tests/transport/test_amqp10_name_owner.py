@@ -16,7 +16,7 @@ from tests.programs import client_of_amqp10
 from tests.virtual import VirtualLoop
 
 NAMES = BrokerNames("shop")
-SECONDS_TO_CONNECT = 4.0
+SECONDS_TO_CONNECT = 10.0
 """Within which a connection must be ready for use."""
 Outcome = TypeVar("Outcome")
 

@@ -25,6 +25,8 @@ from stepward.transport.broker.reconnecting import Reconnecting
 from stepward.transport.broker.tls import handshake_error
 
 CONNECT_SECONDS = 4.0
+OPENED_SECONDS = 10.0
+"""Most seconds before a connection is used, in which the application's name is claimed at a broker that may be slow."""
 ANSWER_SECONDS = 5.0
 FRAMING_BYTES = 4096
 """Most bytes of a message besides its body."""
@@ -196,7 +198,7 @@ class Amqp10Connection:
             raise TransportError(failed) from error
         self._places = self._welcomed(line, host)
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
+            async with asyncio.timeout(OPENED_SECONDS):
                 await self._opened(line)
         except BaseException:
             line.abort()

@@ -29,7 +29,7 @@ PAUSE_SECONDS = (0.01, 0.05)
 """Between two looks, drawn, so that those of two processes do not keep in step."""
 CHECKS = 3
 """Looks after a name was taken, for another store that took it too."""
-PATIENCE_SECONDS = 2.5
+PATIENCE_SECONDS = 6.0
 """Most seconds for which a store waits for another that asked first: within the time for a connection."""
 
 
