@@ -13,7 +13,7 @@ from stepward import Backoff, Supervision, TaskFailed, TaskUndone, workflow
 from stepward.model.messages.requests import Outcome, Reply, reply_queue
 from stepward.model.states import TaskState
 from stepward.running import Running
-from stepward.scheduler.agent_replies.replies import checked
+from stepward.scheduler.agent_replies.reply_check import checked
 from stepward.transport.contract import AgentMessage
 from tests.scheduler.world import Service, World, details, hang, in_state, take, until
 

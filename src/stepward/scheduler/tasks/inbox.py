@@ -17,7 +17,7 @@ from stepward.model.messages.status_events import StatusEventType, ended_with
 from stepward.model.records import Alert, InboxKind, InboxRow, Step, Task
 from stepward.model.states import StepKind, StepState, TaskState
 from stepward.payload.sealed import why_unopened
-from stepward.scheduler.agent_replies.replies import checked
+from stepward.scheduler.agent_replies.reply_check import checked
 from stepward.scheduler.tasks import child_tasks
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask

@@ -11,7 +11,7 @@ from stepward.model.messages.requests import DEFERRED, GAVE_UP, NEGATIVE, OUTCOM
 from stepward.model.records import Alert, Audit, Step, Task
 from stepward.model.states import NOT_STARTED, RUNNING, UNDO, StepState
 from stepward.scheduler.admission.windows import BacklogKey, Windows
-from stepward.scheduler.agent_replies.replies import is_unreadable
+from stepward.scheduler.agent_replies.reply_check import is_unreadable
 from stepward.scheduler.dispatch.dispatcher import StepStarts
 from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask, StepId
