@@ -12,7 +12,7 @@ from stepward.scheduler.agent_replies.progress import ProgressUpdates
 from stepward.scheduler.agent_replies.replies import Replies, ReplyReceiver
 from stepward.scheduler.agent_replies.reply_settlement import ReplySettlement
 from stepward.scheduler.claiming import Claiming
-from stepward.scheduler.commits import Commits, Conclusions, Listeners
+from stepward.scheduler.commits import Commits, Conclusions, Listeners, WorkAhead
 from stepward.scheduler.context import SchedulerContext
 from stepward.scheduler.dispatch.dispatcher import Dispatcher, RequestFates, StepStarts
 from stepward.scheduler.dispatch.local_steps import LocalSteps
@@ -31,7 +31,7 @@ from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.transitions import Transitions
 from stepward.scheduler.tasks.turn_end import Closing
 from stepward.scheduler.tasks.undo import TaskUndo
-from stepward.scheduler.turn import Turn, TurnLoop, Wakeup, WorkAhead
+from stepward.scheduler.turn import Turn, TurnLoop, Wakeup
 from stepward.scheduler.turn_budget import TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
 
@@ -79,7 +79,7 @@ def assemble(
     submissions.serve(intake, wakeup.stir)
     conclusions = Conclusions(closing, tasks, replies, submissions, misses, intake, listeners, observers)
     turn = Turn(
-        *(store, intake, replies, settlement, ahead, tasks, incoming, closing, starts, Commits(context), conclusions),
+        *(store, intake, replies, settlement, tasks, incoming, closing, starts, Commits(context, ahead), conclusions),
         *(dispatcher, windows, budget, TurnMeter(observers, clock)),
     )
     turns = TurnLoop(context, wakeup, turn)

@@ -1,4 +1,4 @@
-"""A turn's commit, again and again while the store is away, and what follows from it in this process."""
+"""A turn's commit, again and again while the store is away; what is done meanwhile, and what follows from it here."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from stepward.scheduler.intake import UNAVAILABLE, Intake, LocalSubmissions
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks, Misses
+from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.turn_end import Closing
-from stepward.scheduler.turn_budget import PIECE, SMALL_BYTES, TURN_BYTES
+from stepward.scheduler.turn_budget import MOST, PIECE, SMALL_BYTES, TURN_BYTES, TurnBudget
 from stepward.store.contract import OVERTAKEN, Change
 
 FIRST_DELAY = 0.05
@@ -31,11 +32,40 @@ TOGETHER = 4 * PIECE
 """Most tasks of a turn whose changes are committed without a run of the event loop before and after."""
 
 
+class WorkAhead:
+    """While the store has a turn's changes in hand, begins the next turn with the replies to all other tasks."""
+
+    def __init__(
+        self,
+        replies: Replies,
+        active_tasks: ActiveTasks,
+        incoming: Incoming,
+        budget: TurnBudget,
+        now: Callable[[], float],
+    ) -> None:
+        self._replies = replies
+        self._active_tasks = active_tasks
+        self._incoming = incoming
+        self._budget = budget
+        self._now = now
+        self.in_hand: set[str] | None = None
+        """The tasks whose changes are on their way into the store; None while there are none."""
+
+    def answer(self) -> None:
+        """Replies came: hand over those that need not wait."""
+        if self.in_hand is not None and len(self._active_tasks.touched) < MOST:
+            now = self._now()
+            self._budget.until = None
+            for each in self._replies.take_but(self.in_hand, self._budget):
+                self._incoming.answer(each.reply, each.committed_at, now)
+
+
 class Commits:
     """Carries changes into the store; a busy instance's lease is renewed on the way."""
 
-    def __init__(self, context: SchedulerContext) -> None:
+    def __init__(self, context: SchedulerContext, ahead: WorkAhead) -> None:
         self._store = context.store
+        self._ahead = ahead
         self._settings = context.settings
         self._environment = context.environment
         self._observers = context.observers
@@ -54,12 +84,16 @@ class Commits:
         missed: dict[str, str] = {}
         batches = list(self._batches(touched))
         is_large = len(touched) > TOGETHER or len(batches) > 1
-        if is_large:
-            await asyncio.sleep(0)
-        for batch in batches:
-            missed |= await self._commit(batch)
-        if is_large:
-            await asyncio.sleep(0)
+        self._ahead.in_hand = {active.task.uid for active in touched}
+        try:
+            if is_large:
+                await asyncio.sleep(0)
+            for batch in batches:
+                missed |= await self._commit(batch)
+            if is_large:
+                await asyncio.sleep(0)
+        finally:
+            self._ahead.in_hand = None
         return missed
 
     async def _commit(self, changes: list[Change]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from stepward.errors import InstanceFenced, StoreUnavailable
 from stepward.model.records import Step
@@ -19,37 +19,9 @@ from stepward.scheduler.tasks.phases import Phase
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.scheduler.tasks.task_inputs import Incoming
 from stepward.scheduler.tasks.turn_end import Closing
-from stepward.scheduler.turn_budget import MOST, TurnBudget
+from stepward.scheduler.turn_budget import TurnBudget
 from stepward.scheduler.turn_meter import TurnMeter
 from stepward.store.contract import SchedulerStore
-
-
-class WorkAhead:
-    """While the store has a turn's changes in hand, begins the next turn with the replies to all other tasks."""
-
-    def __init__(
-        self,
-        replies: Replies,
-        active_tasks: ActiveTasks,
-        incoming: Incoming,
-        budget: TurnBudget,
-        now: Callable[[], float],
-    ) -> None:
-        self._replies = replies
-        self._active_tasks = active_tasks
-        self._incoming = incoming
-        self._budget = budget
-        self._now = now
-        self.in_hand: set[str] | None = None
-        """The tasks whose changes are on their way into the store; None while there are none."""
-
-    def answer(self) -> None:
-        """Replies came: hand over those that need not wait."""
-        if self.in_hand is not None and len(self._active_tasks.touched) < MOST:
-            now = self._now()
-            self._budget.until = None
-            for each in self._replies.take_but(self.in_hand, self._budget):
-                self._incoming.answer(each.reply, each.committed_at, now)
 
 
 class Turn:
@@ -61,7 +33,6 @@ class Turn:
         intake: Intake,
         replies: Replies,
         settlement: ReplySettlement,
-        ahead: WorkAhead,
         active_tasks: ActiveTasks,
         incoming: Incoming,
         closing: Closing,
@@ -78,7 +49,6 @@ class Turn:
         self._intake = intake
         self._replies = replies
         self._settlement = settlement
-        self._ahead = ahead
         self._active_tasks = active_tasks
         self._timers = active_tasks.timers
         self._incoming = incoming
@@ -157,12 +127,10 @@ class Turn:
         is_through = self._settlement.deliveries and not self._replies.from_queue
         received = self._settlement.received() if is_through else None
         started = self._starts.begin_commit()
-        self._ahead.in_hand = {active.task.uid for active in touched}
         try:
             enclosed = self._dispatcher.enclose(started)
             missed = await self._commits.commit(touched)
         finally:
-            self._ahead.in_hand = None
             self._starts.end_commit()
         if self._observers.measuring:
             self._meter.committed(touched, missed)
