@@ -28,6 +28,7 @@ from stepward.workflow.replay.run_record import RunReplay
 from stepward.workflow.run_commands import Run
 from stepward.workflow.run_ends import failed, raised, returned, step_failed
 from stepward.workflow.waits.signals import Signal
+from stepward.workflow.waits.untaken_signals import untaken
 
 MAX_STEPS = 50_000
 SLICE = 1_000
@@ -61,7 +62,7 @@ class Execution:
         self._most: int | None = None
         self._run = Run(workflow, task, steps, payload_limit=payload_limit, max_steps=max_steps, failures=failures)
         if former is not None:
-            self._run.signals = former._run.signals
+            self._run.signals = untaken(former._run.signals, former._run.ended)
 
     def start(self, at: float | None = None, *, in_slices: bool = False) -> None:
         """Run the workflow up to its first waits, then deliver every recorded outcome in order of ordinal.

@@ -15,7 +15,7 @@ from stepward.model.records import Step, Task
 from stepward.model.states import StepKind
 from stepward.model.tasks.forks import PROVENANCE, inherited_by_forks
 from stepward.payload import NULL
-from stepward.workflow.decisions import Broken, Continued, DecisionLog, Diverged, RunEnd, StepCall
+from stepward.workflow.decisions import Broken, DecisionLog, Diverged, RunEnd, StepCall
 from stepward.workflow.definition import Workflow
 from stepward.workflow.event_loop.futures import PLAIN, Timer
 from stepward.workflow.event_loop.loop import WorkflowLoop
@@ -25,6 +25,7 @@ from stepward.workflow.replay.run_record import CommandTarget, RunReplay
 from stepward.workflow.run_ends import failed, how_ended, raised
 from stepward.workflow.waits.signals import Signals
 from stepward.workflow.waits.timers import Timers
+from stepward.workflow.waits.untaken_signals import untaken
 
 LOCAL = frozenset({StepKind.LOCAL, StepKind.TRANSACTION})
 REMEDY = "serve the code that fits the record; changed code needs patched(…) or a new version"
@@ -221,10 +222,7 @@ class Run:
         if self.replay is not None:
             self.replay.clear()
         self.timers = self._random = None
-        if not isinstance(self.ended, Continued):
-            self.signals = None
-        elif self.signals is not None:
-            self.signals.end_waits()
+        self.signals = untaken(self.signals, self.ended)
         return True
 
     def open_signals(self) -> Signals:
