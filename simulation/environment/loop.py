@@ -237,7 +237,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
             return
         if not timers:
             raise Stalled("nothing is ready and no timer is set")
-        self._instant, self._since = timers[0][0], 0
+        if timers[0][0] > self._instant:
+            self._instant, self._since = timers[0][0], 0
         while timers and timers[0][0] <= self._instant:
             timer = heapq.heappop(timers)[3]
             lane = timer._context.get(LANE) or self.world  # type: ignore[attr-defined]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from simulation.environment.loop import LANE, ProcessLane, SimulationLoop, Stalled
+from stepward.scheduler.turn import Wakeup
 
 
 @pytest.fixture
@@ -155,7 +156,15 @@ async def spin() -> None:
         await asyncio.sleep(0)
 
 
-@pytest.mark.parametrize("work", [forever, spin])
+async def spin_by_timers() -> None:
+    loop = asyncio.get_running_loop()
+    while loop.is_running():
+        rung = loop.create_future()
+        loop.call_at(loop.time(), rung.set_result, None)
+        await rung
+
+
+@pytest.mark.parametrize("work", [forever, spin, spin_by_timers])
 def test_a_loop_that_gets_nowhere_says_so(
     loop: SimulationLoop, work: Callable[[], Coroutine[None, None, None]]
 ) -> None:
@@ -163,6 +172,18 @@ def test_a_loop_that_gets_nowhere_says_so(
     with pytest.raises(Stalled):
         loop.run_until_complete(task)
     loop.world.close()
+
+
+def test_sleeps_between_turns_end_in_a_process_whose_clock_is_a_rounding_error_short(loop: SimulationLoop) -> None:
+    lane = loop.open_lane("slow")
+    lane.rate = 0.97
+    wakeup = Wakeup()
+
+    async def sleep() -> None:
+        for number in range(1, 300):
+            await wakeup.sleep(number / 7)
+
+    loop.run_until_complete(loop.create_task(sleep(), context=inside(lane)))
 
 
 def test_threads_are_refused(loop: SimulationLoop) -> None:

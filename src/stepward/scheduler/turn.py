@@ -247,8 +247,9 @@ class Wakeup:
         self._timer = loop.call_at(self._until, self._ring, loop)
 
     def _ring(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._timer = None
-        if loop.time() >= self._until:
+        timer, self._timer = self._timer, None
+        # By the time of the timer, for a clock may be a rounding error short of it as it rings.
+        if timer is not None and self._until <= timer.when():
             self.stir()
         elif self._waking is not None:
             self._set_timer(loop)
