@@ -233,7 +233,12 @@ async def test_what_was_begun_in_the_turn_that_ends_its_task_has_no_row(world: W
         await both.wait()
         await refuse()()
 
-    service.plan("do a", until_set(both))
+    async def completed_just_before() -> None:
+        await both.wait()
+        # The reply to a failure takes longer.
+        await asyncio.sleep(0)
+
+    service.plan("do a", completed_just_before)
     service.plan("do bad", refuse_then)
     client = await world.start([order], [service.agent])
     handle = await client.submit(order)
