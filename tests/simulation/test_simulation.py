@@ -46,7 +46,7 @@ SHOWN_AT = {
     "outcome_of_another_command_taken": 191,
     "overtaken_never_comes_back": 7,
     "replies_recorded_unread": 8,
-    "rest_of_a_record_unnoticed": 100,
+    "rest_of_a_record_unnoticed": 1040,
     "result_of_child_lost": 9,
     "runs_before_the_last_not_undone": 33,
     "same_code_not_compared": 40,
