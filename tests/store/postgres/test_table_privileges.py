@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from stepward import Accepted, App, Message, Queues, TaskUndone
+from stepward import Accepted, App, Message, Queues, Singleton, TaskUndone
 from stepward.errors import StoreUnusable
 from stepward.model.records import Role
 from stepward.model.states import TaskState
@@ -107,6 +107,14 @@ async def test_each_kind_works_with_the_rights_of_the_guide(guided: Database) ->
     while await guided.rows("select 1 from stepward_shop.task where finished_at is not null"):
         await _supervised(guided).supervise_once()
     assert "permission denied" not in log.read_text(errors="replace")[before:]
+
+
+async def test_an_application_replaces_a_task_that_no_scheduler_has_begun(guided: Database) -> None:
+    newest = Singleton("cup", if_running="replace")
+    async with _app(guided, "web").client() as client:
+        first = await client.submit(application.parent, "cup", per_key=newest)
+        await client.submit(application.parent, "cup", per_key=newest)
+        assert (await first.status()).state is TaskState.CANCELLED
 
 
 async def test_an_operator_needs_no_more_than_the_tables(guided: Database) -> None:

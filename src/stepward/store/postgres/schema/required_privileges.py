@@ -54,7 +54,7 @@ PROCESS_PRIVILEGES: Mapping[Role, Mapping[str, str]] = {
         "submission_key": "siud",
         "joined_submission": "si",
         "task": "si",
-        "step": "si",
+        "step": "i",
         "workflow": "siu",
         "schedule": "siu",
         "instance": "siu",
@@ -111,8 +111,8 @@ class LoginKind(StrEnum):
 
 _CLIENT = {
     **dict.fromkeys(("meta", "workflow", "instance", "search", "live_value", "stream_value"), "s"),
-    **dict.fromkeys(("step", "inbox", "signal_seen", "audit", "update_request", "joined_submission"), "si"),
-    **dict.fromkeys(("task", "alert", "task_permit"), "siu"),
+    **dict.fromkeys(("inbox", "signal_seen", "audit", "update_request", "joined_submission"), "si"),
+    **dict.fromkeys(("task", "step", "alert", "task_permit"), "siu"),
     **dict.fromkeys(("message", "submission_key"), "siud"),
 }
 _ALL = (
