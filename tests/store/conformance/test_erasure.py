@@ -13,6 +13,7 @@ from stepward.model.states import TaskState
 from stepward.store.contract import Batch, BatchState, BatchVerb, Directive, OperatorStore, Store
 from stepward.store.rules.audit.audit_chain import MARK
 from stepward.store.rules.audit.audit_verification import Verification
+from stepward.store.verbs.deletion import task_erasure
 from tests.store.conformance.test_batches import advanced, started
 from tests.store.conformance.world import DONE, World, add_steps, claimed, end, step
 
@@ -72,6 +73,25 @@ async def test_all_that_is_kept_about_a_task_goes_with_it(world: World, store: S
     assert {json.loads(event)["subject"] for event in events} == {"order-2"}
     assert SECRET.encode() not in b"".join(act.audit.details for act in await store.operators.acts(0))
     assert await verified(store.operators) == []
+
+
+async def test_events_are_looked_for_in_slices_of_their_queue(
+    world: World, store: Store, term: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(task_erasure, "SLICE", 3)
+    queue = "replies.shop.web"
+    tasks = [await ended(world, store, reply_to=queue) for _ in range(5)]
+    bodies = [b"%d %b" % (number, tasks[number % 5].uid.encode()) for number in range(20)]
+    await store.messages.put(queue, [(body, None) for body in bodies])
+    # Those that are taken are elsewhere in the index.
+    taken = [message.body for message in await store.messages.take(queue, 7, 30.0)]
+    await deleted(store, term, f"id = '{tasks[0].id}'")
+    world.clock.advance(31)
+    left = set[bytes]()
+    while taken_now := await store.messages.take(queue, 99, 30.0):
+        left |= {message.body for message in taken_now}
+    assert left >= {body for body in {*bodies, *taken} if tasks[0].uid.encode() not in body}
+    assert not [body for body in left if tasks[0].uid.encode() in body]
 
 
 async def test_the_audit_names_each_act_whose_details_were_erased(world: World, store: Store, term: int) -> None:

@@ -100,6 +100,8 @@ EXPECTED = {
     "given_back_tasks.release": {"task_held", "inbox_task"},
     "messages.take": {"message_queue", "message_pkey"},
     "messages.delete": {"message_pkey"},
+    "erasure.events": {"message_queue"},
+    "erasure.delete_events": {"message_pkey"},
     "messages.extend": {"message_pkey"},
     "messages.withdraw": {"message_asked", "message_pkey"},
     "messages.bury": {"message_pkey"},

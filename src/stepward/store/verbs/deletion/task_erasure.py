@@ -16,6 +16,10 @@ from stepward.store.verbs.deletion.retention import delete_rows
 
 MOST_ACTS = 10_000
 """Acts on one task and its descendants whose details are erased."""
+SLICE = 1_000
+"""Most messages of a queue that one statement reads."""
+FIRST = (-1.0, 0)
+"""A place before all messages of a queue: how long one is taken, and its token."""
 
 
 async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float) -> None:
@@ -30,12 +34,25 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
     await connection.change("erasure.delete_alerts", uids)
     quoted = [(each.uid.encode(), msgspec.json.encode(each.id)) for each in tasks]
     await connection.change_each("erasure.delete_letters", quoted)
-    await connection.change_each("erasure.delete_events", erasure.event_queues(task, descendants))
+    for queue, uid in erasure.event_queues(task, descendants):
+        await _delete_events(connection, queue, uid)
     note = msgspec.json.encode((batch.actor, batch.id)).decode()
     await connection.change_each("erasure.note_erased", [(uid, note) for uid in uids])
     acts = await _erase_acts(connection, uids)
     audits = erasure.erasure_audits(task, len(descendants), acts, batch)
     await alerts_and_audit.write_audits(connection, audits, now)
+
+
+async def _delete_events(connection: VerbConnection, queue: str, uid: bytes) -> None:
+    """Deletes the events that a queue still holds of a task and its descendants, a slice of the queue at a time."""
+    place = FIRST
+    while True:
+        found = await connection.rows("erasure.events", queue, *place, SLICE, uid)
+        events = [(token,) for _, token, is_of in found if is_of]
+        await connection.change_each("erasure.delete_events", events, queue)
+        if len(found) < SLICE:
+            return
+        place = found[-1][0], found[-1][1]
 
 
 async def _descendants(connection: VerbConnection, task: Task) -> list[erasure.Descendant]:

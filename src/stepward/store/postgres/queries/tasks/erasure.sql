@@ -19,10 +19,15 @@ delete from {schema}.alert where task = any($1::text[])
 delete from {schema}.dead_letter as d using unnest($1::bytea[], $2::bytea[]) as v (uid, id)
 where position(v.uid in d.body) > 0 or position(v.id in d.body) > 0
 
+-- name: events
+-- Returns the next messages of a queue behind a place, in the order of its index, and of each whether it is a status event
+-- of a task or its descendants.
+select taken_until, token, position($5::bytea in body) > 0 from {schema}.message
+where queue = $1 and (taken_until, token) > ($2::float8, $3::bigint) order by taken_until, token limit $4
+
 -- name: delete_events
--- Deletes the status events that a queue still holds of a task and its descendants.
-delete from {schema}.message as m using unnest($1::text[], $2::bytea[]) as v (queue, uid)
-where m.queue = v.queue and position(v.uid in m.body) > 0
+-- Deletes messages of a queue.
+delete from {schema}.message where token = any($1::bigint[]) and queue || '' = $2
 
 -- name: acts
 -- Returns the acts on tasks that have details, oldest first.

@@ -18,9 +18,22 @@ delete from stepward_alert where task in (select value from json_each(?1))
 -- Deletes the dead letters that quote a task's uid, or its id in quotes.
 delete from stepward_dead_letter where instr(body, ?1) > 0 or instr(body, ?2) > 0
 
+-- name: events
+-- Returns the next messages of a queue behind a place, in the order of its index, and of each whether it is a status event
+-- of a task or its descendants.
+select * from (
+    select * from (
+        select taken_until, token, instr(body, ?5) > 0 from stepward_message
+        where queue = ?1 and taken_until = ?2 and token > ?3 order by token limit ?4)
+    union all
+    select * from (
+        select taken_until, token, instr(body, ?5) > 0 from stepward_message
+        where queue = ?1 and taken_until > ?2 order by taken_until, token limit ?4))
+order by 1, 2 limit ?4
+
 -- name: delete_events
--- Deletes the status events that a queue still holds of a task and its descendants.
-delete from stepward_message where queue = ?1 and instr(body, ?2) > 0
+-- Deletes messages of a queue.
+delete from stepward_message where token = ?1 and queue = ?2
 
 -- name: acts
 -- Returns the acts on tasks that have details, oldest first.
