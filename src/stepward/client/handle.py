@@ -21,14 +21,14 @@ from stepward.client.submitting.forks import ForkOptions
 from stepward.client.submitting.in_transaction import KnownWorkflow
 from stepward.client.submitting.submission_checks import Id, deadline
 from stepward.client.submitting.submission_checks import priority as checked_priority
-from stepward.client.task_status import StepRecord, TaskStatus, status_of, step_record
+from stepward.client.task_status import StepRecord, TaskStatus, followed, status_of, step_record
 from stepward.client.waiting.wait_hindrances import WaitView, lacks_agent, not_ended
 from stepward.client.waiting.wait_warnings import LOOK_SECONDS, WaitWarning
 from stepward.durations import Duration, seconds
 from stepward.errors import StepwardError, TaskCancelled, TaskFailed, TaskUndone
 from stepward.model import failures
 from stepward.model.records import Task
-from stepward.model.states import TASK_ENDS, TaskState
+from stepward.model.states import TaskState
 from stepward.model.tracing.submission_span import API, lead_to
 from stepward.payload import decode, encode
 from stepward.store.contract import Directive, Doubt, Later, Submitted
@@ -178,21 +178,12 @@ class TaskHandle(Generic[R]):
         body = encode(payload, f"signal {name}", limit=self._client.limit)
         return await self._client.signal(self.id, name, body, id, by)
 
-    async def events(self) -> AsyncIterator[TaskStatus]:
+    def events(self) -> AsyncIterator[TaskStatus]:
         """The status of the task now and after each change until it ends, for any number of readers.
 
         States between two looks are left out; a private response queue (``reply_to``) misses none.
         """
-        last: TaskStatus | None = None
-        with self._client.changes() as changes:
-            while True:
-                status = await self.status()
-                if status != last:
-                    yield status
-                if status.state in TASK_ENDS:
-                    return
-                last = status
-                await changes.wait()
+        return followed(self.status, self._client.changes)
 
     async def update(
         self,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct
 
 from stepward.client.progress import TaskProgress, progress_of
+from stepward.client.waiting.task_endings import StoreChanges
 from stepward.model.effects import never_ran
 from stepward.model.pipeline_plan import Plan
 from stepward.model.records import Step, Task
@@ -163,3 +165,19 @@ def step_record(step: Step, task: Task) -> StepRecord:
         generation=step.generation,
         set_aside_at=step.set_aside_at,
     )
+
+
+async def followed(
+    look: Callable[[], Awaitable[TaskStatus]], changes: Callable[[], StoreChanges]
+) -> AsyncIterator[TaskStatus]:
+    """The status of a task now and after each change until it ends."""
+    last: TaskStatus | None = None
+    with changes() as changed:
+        while True:
+            status = await look()
+            if status != last:
+                yield status
+            if status.state in TASK_ENDS:
+                return
+            last = status
+            await changed.wait()
