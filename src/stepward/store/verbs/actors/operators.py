@@ -81,7 +81,7 @@ class OperatorVerbs(retention.RetentionVerbs, BatchVerbs, KeyUseVerbs, AlertSink
         return await self._transactions.read_beside(overview.flow, since, seconds)
 
     async def queues(self) -> list[QueueLength]:
-        return await self._transactions.read_beside(gauges.queues)
+        return await self._transactions.read_beside(overview.queues)
 
     async def attempts(self, since: float) -> list[StepAttempts]:
         return await self._transactions.read_beside(overview.attempts, since)

@@ -13,8 +13,7 @@ from msgspec import Struct
 from stepward.model.agents import AgentStanding
 from stepward.model.records import Instance
 from stepward.store import rows
-from stepward.store.contract import MOST_COUNTED as MOST_SHOWN
-from stepward.store.contract import QueueLength, StoreGauges
+from stepward.store.contract import StoreGauges
 from stepward.store.verbs import breakers_and_suspensions
 from stepward.store.verbs.connection import VerbConnection, VerbRow
 
@@ -52,7 +51,7 @@ def store_gauges(
         dead_letters=int(kinds["dead_letters"].get("", 0)),
         expired_steps=int(kinds["expired_steps"].get("", 0)),
         queues=_counts(kinds["queue"]),
-        queue_ages={queue: max(0.0, now - at) for queue, body in heads if (at := _posted_at(body)) is not None},
+        queue_ages={queue: max(0.0, now - at) for queue, body in heads if (at := posted_at(body)) is not None},
         oldest_requests={agent: max(0.0, now - started_at) for agent, started_at in kinds["request"].items()},
         has_leader=bool(kinds["leader"]),
         schema_version=int(kinds["schema_version"].get("", 0)),
@@ -61,20 +60,13 @@ def store_gauges(
     )
 
 
-async def queues(connection: VerbConnection) -> list[QueueLength]:
-    """The queues of the store that have messages."""
-    heads = {queue: _posted_at(body) for queue, body in await connection.rows("gauges.heads", LONGEST_HEAD)}
-    counts = await connection.rows("overview.queues", MOST_SHOWN + 1)
-    return [QueueLength(queue, count, heads.get(queue)) for queue, count in counts]
-
-
 class PostedMessage(Struct):
     """What of a message of an application tells when it was posted."""
 
     time: Any = None
 
 
-def _posted_at(body: bytes | None) -> float | None:
+def posted_at(body: bytes | None) -> float | None:
     """The instant of a CloudEvent; None for another message, or one without it."""
     try:
         time = msgspec.convert(msgspec.json.decode(body or b"", type=PostedMessage).time, datetime)

@@ -13,9 +13,11 @@ from stepward.store.contract.by_subject.overview import (
     MOST_TASKS_TIMED,
     FlowCount,
     Overview,
+    QueueLength,
     StateCount,
 )
 from stepward.store.verbs.connection import VerbConnection
+from stepward.store.verbs.figures.gauges import LONGEST_HEAD, posted_at
 
 COUNTED = (TaskState.PENDING, TaskState.WAITING, TaskState.SUSPENDED, TaskState.UNDOING, TaskState.ERROR)
 MOST_ACTS = 5_000
@@ -39,6 +41,13 @@ async def overview(connection: VerbConnection, late_from: float, now: float) -> 
         dead_letters=0 if letters is None else letters[0],
         leader=leader[0] if leader is not None and leader[1] > now else None,
     )
+
+
+async def queues(connection: VerbConnection) -> list[QueueLength]:
+    """The queues of the store that have messages."""
+    heads = {queue: posted_at(body) for queue, body in await connection.rows("gauges.heads", LONGEST_HEAD)}
+    counts = await connection.rows("overview.queues", MOST_COUNTED + 1)
+    return [QueueLength(queue, count, heads.get(queue)) for queue, count in counts]
 
 
 async def flow(connection: VerbConnection, since: float, seconds: float) -> list[FlowCount]:
