@@ -1,10 +1,9 @@
-"""The real queues, shared by all simulated processes like a broker, and what goes wrong between them and a process."""
+"""The messages between simulated processes: what goes wrong on their way, and what may leave a process."""
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import Any
 
@@ -12,16 +11,14 @@ from msgspec.structs import asdict, replace
 
 from simulation.application.approvals import AGENT as APPROVING
 from simulation.environment.faults import Rates
-from simulation.environment.loop import ProcessLane, SimulationLoop
+from simulation.environment.loop import SimulationLoop
 from simulation.invariants.history import Mirror
 from simulation.invariants.rules import Rules
 from simulation.random_programs.programs import AGENT as LAB
 from simulation.trace import Trace
-from stepward.errors import TransportError
 from stepward.model.messages.requests import Outcome, Reply, Request, reply_queue
 from stepward.scheduler.dispatch.publisher import LONG_PAST
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
-from stepward.transport.store.store_transport import StoreTransport
+from stepward.transport.contract import AgentMessage, Transport
 
 DELAYS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 NONSENSE = (b"", b"{", b"[" * 3_000, b'"text"', b"\xff\xfe", b'{"amount":"much"}', b'{"amount":1e999}', b"5")
@@ -67,7 +64,7 @@ class Network:
                 self._held_back.append((transport, queue, message))
                 self.loop.call_later(HELD_SECONDS, self.let_go, context=Context())
                 continue
-            for delay in self._delays(queue):
+            for delay in self.delays(queue):
                 if delay == 0.0:
                     together.append(message)
                 else:
@@ -102,14 +99,8 @@ class Network:
             return True
         return False
 
-    def _is_held_back(self, message: AgentMessage) -> bool:
-        rate = self.rates().reply_held_back
-        if not isinstance(message, Reply) or not rate or self.chance.random() >= rate:
-            return False
-        self.trace.fault("reply held back")
-        return True
-
-    def _delays(self, queue: str) -> list[float]:
+    def delays(self, queue: str) -> list[float]:
+        """The seconds that a message for the queue takes, once for each time that it arrives; empty if it is lost."""
         rates, chance = self.rates(), self.chance
         if rates.message_lost and chance.random() < rates.message_lost:
             self.trace.fault("message lost", queue.partition(".")[0])
@@ -122,6 +113,13 @@ class Network:
             self.trace.fault("message delayed")
             delays[0] = chance.choice(DELAYS[: 2 + int(chance.random() * len(DELAYS))])
         return delays
+
+    def _is_held_back(self, message: AgentMessage) -> bool:
+        rate = self.rates().reply_held_back
+        if not isinstance(message, Reply) or not rate or self.chance.random() >= rate:
+            return False
+        self.trace.fault("reply held back")
+        return True
 
     def _arrive(self, transport: Transport, queue: str, messages: list[AgentMessage]) -> None:
         at_once(transport.publish(queue, messages))
@@ -179,90 +177,6 @@ class Network:
     def _is_of_owner(self, request: Request) -> bool:
         task = self._mirror.tasks.get(request.task)
         return task is not None and task.locked_by is not None and request.reply_to == reply_queue(task.locked_by)
-
-
-class FaultyTransport:
-    """Stands where a process's transport stands."""
-
-    def __init__(self, transport: Transport, network: Network, lane: ProcessLane, context: Context) -> None:
-        self._transport = transport
-        self._network = network
-        self._lane = lane
-        self._context = context
-        self._listening: list[Callable[[], None]] = []
-
-    async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        self._admit("publish")
-        messages = [self._network.garbled(message) for message in messages]
-        if isinstance(self._transport, StoreTransport):
-            # Its way has the store's faults.
-            self._network.check(messages)
-            await self._transport.publish(queue, messages)
-        else:
-            self._network.send(self._transport, queue, messages)
-
-    async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
-        self._admit("take")
-        return await self._transport.take(queue, limit, lease)
-
-    async def settle(self, queue: str, deliveries: Sequence[Delivery]) -> None:
-        self._admit("settle")
-        await self._transport.settle(queue, deliveries)
-
-    async def extend(self, queue: str, deliveries: Sequence[Delivery], lease: float) -> Sequence[Delivery]:
-        self._admit("extend")
-        return await self._transport.extend(queue, deliveries, lease)
-
-    async def revoke(self, queue: str, task: str, run: int, key: str, attempt: int = 0) -> None:
-        self._admit("revoke")
-        await self._transport.revoke(queue, task, run, key, attempt)
-
-    async def remind(self, queue: str) -> None:
-        await self._transport.remind(queue)
-
-    def on_revoke(self, queue: str, listener: Revoked) -> Callable[[], None]:
-        """Registers the listener of a process; a revocation may be lost on its way there."""
-
-        def heard(task: str, run: int, key: str) -> None:
-            for delay in self._network._delays(queue):
-                loop = asyncio.get_running_loop()
-                loop.call_later(delay, listener, task, run, key, context=self._context.copy())
-
-        stop = self._transport.on_revoke(queue, heard)
-        self._listening.append(stop)
-
-        def leave() -> None:
-            if stop in self._listening:
-                self._listening.remove(stop)
-                stop()
-
-        return leave
-
-    def on_lost(self, listener: Lost) -> Callable[[], None]:
-        """Registers nothing: losses are not reported here."""
-        return self._transport.on_lost(listener)
-
-    def expect(self, queue: str) -> None:
-        self._transport.expect(queue)
-
-    def on_announcement(self, listener: OnAnnouncement) -> Callable[[], None]:
-        return self._transport.on_announcement(listener)
-
-    async def adopt(self, queues: Collection[str], heir: str, live: Collection[str] | None = None) -> None:
-        self._admit("adopt")
-        await self._transport.adopt(queues, heir, live)
-
-    async def release(self, queue: str) -> None:
-        await self._transport.release(queue)
-
-    async def close(self) -> None:
-        """The process is gone; the broker stays."""
-        while self._listening:
-            self._listening.pop()()
-
-    def _admit(self, verb: str) -> None:
-        if self._network.refuses(verb):
-            raise TransportError(f"simulated: {verb} was refused")
 
 
 def at_once(work: Coroutine[Any, Any, None]) -> None:

@@ -11,8 +11,9 @@ from typing import Any, NoReturn, Protocol, cast
 from simulation.application.orders import ORDERS
 from simulation.environment.clock import SimulatedClock
 from simulation.environment.faults import Rates
+from simulation.environment.faulty_transport import FaultyTransport
 from simulation.environment.loop import LANE, SimulationLoop
-from simulation.environment.messages import FaultyTransport, Network
+from simulation.environment.messages import Network
 from simulation.environment.store import CommitGate, FaultyStore
 from simulation.trace import STALL, Trace
 from stepward.agent.declaration import Agent
