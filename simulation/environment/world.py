@@ -20,6 +20,7 @@ from simulation.application.registries import served_registry
 from simulation.application.services import SimulatedService
 from simulation.environment import faults
 from simulation.environment.clock import BOOTED_FOR
+from simulation.environment.drawn_settings import MANY, drawn_settings
 from simulation.environment.hangs import Hangs
 from simulation.environment.loop import ProcessLane, SimulationLoop
 from simulation.environment.messages import Network
@@ -35,7 +36,6 @@ from simulation.trace import Trace
 from stepward.agent.declaration import Agent
 from stepward.host import Roles
 from stepward.model.limits.flow_limit import agent_limit
-from stepward.settings import Settings
 from stepward.transport.contract import Transport
 from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.workflow.registry import Registry
@@ -45,11 +45,8 @@ PROGRAMS = "program-"
 """How the ids of tasks start whose ends are computed."""
 RIGHT = 0
 """The deployment of which all tasks are to end."""
-FEW, MANY = 3, 100
-"""Deaths of owners after which a task is parked."""
 FINAL = ("declined", "declined_after", "undo_refused")
 """Faults of services that decide how a task ends."""
-LEASES = (2.0, 3.0, 5.0)
 
 
 class World:
@@ -77,7 +74,7 @@ class World:
         self.mirror = Mirror()
         self.rules = Rules(self.mirror, self.trace, self.now)
         self.path = f"file:/simulated-{next(DATABASES)}?vfs=memdb"
-        self.settings = self._settings()
+        self.settings = drawn_settings(self.chance)
         if programs:
             self.settings = replace(self.settings, recovery_limit=MANY)
         self.memory = MemoryTransport(self.now)
@@ -266,24 +263,6 @@ class World:
         if not self.plain:
             rates = faults.harsh(rates, random.Random(f"{self.seed}/harsh"))
         return faults.without(rates, self.cut.faults)
-
-    def _settings(self) -> Settings:
-        chance = self.chance
-        return Settings(
-            transport="store",
-            lease=chance.choice(LEASES),
-            supervisor_every=chance.choice([0.5, 1.0]),
-            poll=chance.choice([1.0, 2.0]),
-            tasks_in_flight=chance.choice([1, 2, 4, 100]),
-            tasks_in_memory=chance.choice([1, 100]),
-            evict_after=chance.choice([0.0, 1.0, 5.0, None]),
-            recovery_limit=chance.choice([FEW, MANY]),
-            drain=chance.choice([0.0, 2.0]),
-            commit_rows=chance.choice([1, 5000]),
-            retention=None,
-            # The disk is the host's, and its free share differs between two runs.
-            warn_disk_free=None,
-        )
 
     def _service(self, name: str) -> SimulatedService:
         return SimulatedService(
