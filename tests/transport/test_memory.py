@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from stepward.transport.memory.memory_transport import MemoryTransport, direct_queues
+from stepward.transport.memory.direct_queues import direct_queues
+from stepward.transport.memory.memory_transport import MemoryTransport
 from tests.transport.messages import reply, request
 
 QUEUE = "agents.payments"

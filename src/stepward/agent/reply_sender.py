@@ -11,7 +11,7 @@ from stepward.errors import TransportError
 from stepward.events import Observers
 from stepward.model.messages.requests import OUTCOME_COMPLETED, Outcome, Reply
 from stepward.transport.contract import AgentMessage, Delivery, Transport
-from stepward.transport.memory.memory_transport import direct_queues
+from stepward.transport.memory.direct_queues import direct_queues
 from stepward.transport.store.messages_in_transaction import joint_commits
 
 PAUSE = 1.0

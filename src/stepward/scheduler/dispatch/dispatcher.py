@@ -19,7 +19,7 @@ from stepward.scheduler.tasks import step_rows as rows
 from stepward.scheduler.tasks.active_task import ActiveTask
 from stepward.scheduler.tasks.task_cache import ActiveTasks
 from stepward.store.contract import Dispatch
-from stepward.transport.memory.memory_transport import MemoryQueues, direct_queues
+from stepward.transport.memory.direct_queues import DirectQueues, direct_queues
 from stepward.transport.store.messages_in_transaction import joint_commits
 
 Started = tuple[ActiveTask, Step]
@@ -193,7 +193,7 @@ class Dispatcher:
         if self._queues is None or agent in self._publisher.busy or not self._put(self._queues, agent, requests):
             self._publisher.put(agent, requests)
 
-    def _put(self, queues: MemoryQueues, agent: str, requests: Sequence[Request]) -> bool:
+    def _put(self, queues: DirectQueues, agent: str, requests: Sequence[Request]) -> bool:
         """Put these into a queue of this process; False if it is closed, which is the publisher's to report."""
         self._failpoint("requests.publish.before")
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from stepward.errors import TransportError
 from stepward.model.messages.requests import Request
-from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
+from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
 
 NEVER = float("inf")
 
@@ -161,6 +161,10 @@ class MemoryTransport:
         self._now = now
         self._listeners: dict[str, list[Revoked]] = {}
 
+    def direct_queues(self) -> MemoryQueues | None:
+        """The queues, for plain calls; None for a derived class, whose verbs may do more."""
+        return self.queues if type(self) is MemoryTransport else None
+
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         self.queues[queue].append(messages)
 
@@ -227,8 +231,3 @@ class MemoryTransport:
         for queue in self.queues.values():
             queue.wake()
         self.queues.clear()
-
-
-def direct_queues(transport: Transport) -> MemoryQueues | None:
-    """The queues of a transport in memory; None for a derived class, whose verbs may do more, and for all others."""
-    return transport.queues if type(transport) is MemoryTransport else None
