@@ -74,12 +74,18 @@ class Result:
 
 
 def run_seed(
-    seed: int, *, plain: bool = False, cut: Cut = WHOLE, experiments: list[Experiment] | None = None
+    seed: int,
+    *,
+    plain: bool = False,
+    cut: Cut = WHOLE,
+    direct: bool = False,
+    experiments: list[Experiment] | None = None,
 ) -> Result:
-    """Run one seed; the same seed and cut give the same result in every process.
+    """Run one seed; the same seed, cut and ``direct`` give the same result in every process.
 
     A plain world has no pipelines, submissions, response queues and harsh faults: what was found before there were
-    any comes about in it again. ``experiments`` are programs that take the place of those that the seed draws.
+    any comes about in it again. In a direct world the queues in memory take plain calls, as in a single process.
+    ``experiments`` are programs that take the place of those that the seed draws.
     """
     loop = SimulationLoop(random.Random(f"{seed}/order" + (f"/{cut.salt}" if cut.salt else "")))
     collecting = gc.isenabled()
@@ -87,7 +93,7 @@ def run_seed(
     gc.disable()
     try:
         with real_world_forbidden():
-            world = World(seed, loop, plain=plain, cut=cut, programs=experiments is not None)
+            world = World(seed, loop, plain=plain, cut=cut, direct=direct, programs=experiments is not None)
             return _run(world, loop, experiments)
     finally:
         loop.close()

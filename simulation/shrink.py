@@ -26,10 +26,11 @@ KINDS = ("faults", "tasks", "processes")
 class Shrinker:
     """Searches from one broken seed; ``cut`` and ``result`` are the smallest broken world known."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, direct: bool = False) -> None:
         self._seed = seed
+        self._direct = direct
         self.cut = WHOLE
-        self.result = run_seed(seed)
+        self.result = run_seed(seed, direct=direct)
         self._invariant = _invariant(self.result)
 
     @property
@@ -54,7 +55,7 @@ class Shrinker:
         smaller = replace(self.cut, **{kind: getattr(self.cut, kind) | names})
         for salt in range(SALTS):
             cut = replace(smaller, salt=salt)
-            result = run_seed(self._seed, cut=cut)
+            result = run_seed(self._seed, cut=cut, direct=self._direct)
             gc.collect()
             if _invariant(result) == self._invariant:
                 self.cut, self.result = cut, result
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.collect()
     gc.freeze()
     with planted(options.bug):
-        shrinker = Shrinker(options.seed)
+        shrinker = Shrinker(options.seed, direct=options.direct)
         whole = shrinker.result
         if not shrinker.is_broken:
             print(f"seed {options.seed} holds: nothing to shrink")
@@ -112,6 +113,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simulation.shrink", description=__doc__)
     parser.add_argument("--seed", type=int, required=True, help="a seed that breaks")
     parser.add_argument("--bug", choices=sorted(BUGS), help="plant this bug first")
+    parser.add_argument("--direct", action="store_true", help="messages in memory pass by plain calls")
     return parser.parse_args(arguments)
 
 

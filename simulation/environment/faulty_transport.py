@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextvars import Context
 
 from simulation.environment.loop import ProcessLane
 from simulation.environment.messages import Network
+from simulation.trace import Trace
 from stepward.errors import TransportError
+from stepward.model.messages.requests import Reply
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked, Transport
+from stepward.transport.memory.direct_queues import DirectQueues, direct_queues
+from stepward.transport.memory.memory_transport import MemoryTransport
 from stepward.transport.store.store_transport import StoreTransport
+
+REQUESTS = "requests were put by a plain call"
+RESULT = "a result was put by a plain call"
+
+
+class VerbsAlone(MemoryTransport):
+    """Queues in memory that take no plain calls: derived classes offer none."""
 
 
 class FaultyTransport:
@@ -24,14 +35,22 @@ class FaultyTransport:
         self._listening: list[Callable[[], None]] = []
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
-        self._admit("publish")
-        messages = [self._network.garbled(message) for message in messages]
         if isinstance(self._transport, StoreTransport):
             # Its way has the store's faults.
+            messages = self._admitted(messages)
             self._network.check(messages)
             await self._transport.publish(queue, messages)
         else:
-            self._network.send(self._transport, queue, messages)
+            self.put(queue, messages)
+
+    def put(self, queue: str, messages: Iterable[AgentMessage]) -> None:
+        """Let messages travel to a queue in memory. Raises TransportError."""
+        self._network.send(self._transport, queue, self._admitted(messages))
+
+    def direct_queues(self) -> FaultyQueues | None:
+        """The broker's queues with the faults of the verbs, where it offers them for plain calls."""
+        queues = direct_queues(self._transport)
+        return None if queues is None else FaultyQueues(self, queues, self._network.trace)
 
     async def take(self, queue: str, limit: int, lease: float) -> list[Delivery]:
         self._admit("take")
@@ -92,6 +111,39 @@ class FaultyTransport:
         while self._listening:
             self._listening.pop()()
 
+    def _admitted(self, messages: Iterable[AgentMessage]) -> list[AgentMessage]:
+        self._admit("publish")
+        return [self._network.garbled(message) for message in messages]
+
     def _admit(self, verb: str) -> None:
         if self._network.refuses(verb):
             raise TransportError(f"simulated: {verb} was refused")
+
+
+class FaultyQueues:
+    """The queues of a broker in memory as a process reaches them by plain calls."""
+
+    def __init__(self, transport: FaultyTransport, queues: DirectQueues, trace: Trace) -> None:
+        self.transport = transport
+        self.queues = queues
+        self.trace = trace
+
+    def __getitem__(self, name: str) -> FaultyQueue:
+        return FaultyQueue(self, name)
+
+
+class FaultyQueue:
+    """One of them: a put has every fault of ``publish``; nothing refuses a settlement, which follows a put at once."""
+
+    def __init__(self, among: FaultyQueues, name: str) -> None:
+        self._among = among
+        self._name = name
+
+    @property
+    def taken(self) -> dict[int, Delivery]:
+        return self._among.queues[self._name].taken
+
+    def append(self, messages: Iterable[AgentMessage]) -> None:
+        messages = list(messages)
+        self._among.transport.put(self._name, messages)
+        self._among.trace.reached(RESULT if isinstance(messages[0], Reply) else REQUESTS)

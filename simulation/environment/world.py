@@ -21,6 +21,7 @@ from simulation.application.services import SimulatedService
 from simulation.environment import faults
 from simulation.environment.clock import BOOTED_FOR
 from simulation.environment.drawn_settings import MANY, drawn_settings
+from simulation.environment.faulty_transport import VerbsAlone
 from simulation.environment.hangs import Hangs
 from simulation.environment.loop import ProcessLane, SimulationLoop
 from simulation.environment.messages import Network
@@ -59,7 +60,14 @@ class World:
     _inspector: apsw.Connection | None = None
 
     def __init__(
-        self, seed: int, loop: SimulationLoop, *, plain: bool = False, cut: Cut = WHOLE, programs: bool = False
+        self,
+        seed: int,
+        loop: SimulationLoop,
+        *,
+        plain: bool = False,
+        cut: Cut = WHOLE,
+        direct: bool = False,
+        programs: bool = False,
     ) -> None:
         self.seed = seed
         self.cut = cut
@@ -77,7 +85,7 @@ class World:
         self.settings = drawn_settings(self.chance)
         if programs:
             self.settings = replace(self.settings, recovery_limit=MANY)
-        self.memory = MemoryTransport(self.now)
+        self.memory = MemoryTransport(self.now) if direct else VerbsAlone(self.now)
         self.hub: Transport | None = None if self.rates.queues_in_store else self.memory
         self.network = Network(
             loop, self.rates_now, random.Random(f"{seed}/network"), self.trace, self.rules, self.mirror
