@@ -25,6 +25,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def connection(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Connection]:
     monkeypatch.setattr(engine, "CHECKPOINT_PAGES", PAGES)
+    monkeypatch.setattr(engine, "LATE_PAGES", 2 * PAGES)
     made = Connection(str(file))
     made.raw.pragma("journal_mode", "wal")
     made.tune("full")
@@ -72,6 +73,20 @@ async def test_a_log_that_could_not_be_written_is_so_with_a_later_commit(connect
     commit(connection, 1)
     await asyncio.sleep(0)
     assert holds(file)
+
+
+async def test_transactions_that_follow_one_another_do_not_let_the_log_grow_on(
+    connection: Connection, file: Path
+) -> None:
+    log = file.with_name(f"{file.name}-wal")
+    connection.begin(BEGIN_WRITE)
+    for _ in range(20):
+        connection.change("insert into row values (?)", (b"x" * (PAGES // 2) * PAGE_BYTES,))
+        await asyncio.sleep(0)
+        connection.commit()
+        connection.begin(BEGIN_WRITE)
+    connection.rollback()
+    assert log.stat().st_size < 4 * PAGES * PAGE_BYTES
 
 
 async def test_a_connection_that_was_closed_meanwhile_is_left_alone(connection: Connection, file: Path) -> None:

@@ -30,6 +30,8 @@ PART_DONE = "release stepward_writer"
 CACHE_KIB = 65_536
 CHECKPOINT_PAGES = 2_000
 """Pages in the log from which on they are written into the file."""
+LATE_PAGES = 4 * CHECKPOINT_PAGES
+"""Pages from which on a commit writes them: transactions that follow one another leave no callback between them."""
 JOURNAL_BYTES = 64 * 1024 * 1024
 
 
@@ -174,10 +176,15 @@ class Connection:
                 asyncio.get_running_loop().call_soon(self._checkpoint)
             except RuntimeError:
                 self._checkpoint()
+        if pages >= LATE_PAGES:
+            self._write_log()
         return apsw.SQLITE_OK
 
     def _checkpoint(self) -> None:
         self._is_due = False
+        self._write_log()
+
+    def _write_log(self) -> None:
         # What cannot be written now is so with a later commit, or when the file is closed.
         with suppress(apsw.Error):
             self.raw.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
