@@ -170,14 +170,14 @@ class Connection:
 
     def _committed(self, _: apsw.Connection, __: str, pages: int) -> int:
         """Have a long log written into the file, in a callback of its own where an event loop runs."""
-        if pages >= CHECKPOINT_PAGES and not self._is_due:
+        if pages >= LATE_PAGES:
+            self._write_log()
+        elif pages >= CHECKPOINT_PAGES and not self._is_due:
             self._is_due = True
             try:
                 asyncio.get_running_loop().call_soon(self._checkpoint)
             except RuntimeError:
                 self._checkpoint()
-        if pages >= LATE_PAGES:
-            self._write_log()
         return apsw.SQLITE_OK
 
     def _checkpoint(self) -> None:
