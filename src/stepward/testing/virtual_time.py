@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,8 +53,7 @@ class VirtualTime:
         """Replaces the time and the waiting of the loop within the block; ``idle`` is called before each advance."""
         self._idle = idle
         resolution = self._loop._clock_resolution
-        # After months a float of seconds no longer tells nanoseconds apart, and a timer would never be due.
-        self._loop._clock_resolution = ROUNDING
+        self._resolve()
         self._loop.time = self.now
         self._selector.select = self._leap  # type: ignore[method-assign]
         try:
@@ -85,7 +85,17 @@ class VirtualTime:
         if due is not None:
             self._due_last = max(self._due_last, due)
         self._now = max(self._now, min(instants)) + ROUNDING
+        self._resolve()
         return self._select(0)
+
+    def _resolve(self) -> None:
+        """Has timers due once their time is reached, and no earlier: time stands still while one is due, so that a wait
+        for the rest of a microsecond would never end.
+
+        After months a float of seconds no longer tells nanoseconds apart, and by the loop's own resolution no timer
+        would be due.
+        """
+        self._loop._clock_resolution = math.ulp(self._now)
 
     def _give_up(self, timeout: float | None) -> Any:
         if self._is_stuck:
