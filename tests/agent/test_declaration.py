@@ -158,3 +158,10 @@ def test_rates(rate: Any, calls: int, per: float) -> None:
 def test_bad_rates_are_refused(rate: Any) -> None:
     with pytest.raises((DeclarationError, InvalidDuration), match="rate of Agent 'payments'"):
         Agent("payments", rate=rate)
+
+
+@pytest.mark.parametrize("policy", [{"breaker": None}, {"breaker": 5}, {"retry": None}, {"retry": 3}])
+def test_a_policy_of_another_type_is_refused_where_it_is_declared(policy: dict[str, Any]) -> None:
+    ((what, found),) = policy.items()
+    with pytest.raises(DeclarationError, match=rf"^Agent 'payments': expected {what} to be a .*, found {found}; pass "):
+        Agent("payments", **policy)

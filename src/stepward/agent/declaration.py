@@ -48,6 +48,8 @@ class Agent:
                 f"Agent {name!r}: expected concurrency from 1 to {MOST_CONCURRENCY:,}, found {concurrency!r}"
             )
         _check_most(name, max_in_flight)
+        _check_policy(name, "retry", retry, Retry)
+        _check_policy(name, "breaker", breaker, CircuitBreaker)
         self.name = name
         self.retry = retry
         self.breaker = breaker
@@ -193,6 +195,12 @@ def _check_most(name: str, max_in_flight: object) -> None:
         raise DeclarationError(
             f"Agent {name!r}: expected max_in_flight from 1 to {MOST_CONCURRENCY:,}, found {max_in_flight!r}"
         )
+
+
+def _check_policy(name: str, what: str, policy: object, expected: type[Retry | CircuitBreaker]) -> None:
+    if not isinstance(policy, expected):
+        kind, found = expected.__name__, repr(policy)[:60]
+        raise DeclarationError(f"Agent {name!r}: expected {what} to be a {kind}, found {found}; pass {kind}(…)")
 
 
 def _check_function(what: str, fn: object) -> None:
