@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
-from stepward import Agent, App, TaskFailed, Unrecoverable, current_step, step, wait_for, workflow
+from stepward import Agent, App, Client, TaskFailed, Unrecoverable, current_step, step, wait_for, workflow
 from stepward.errors import DeclarationError, SettingsError, StoreUnusable
 
 tools = Agent("tools")
@@ -122,6 +123,30 @@ async def test_the_blocking_client_does_what_the_other_does(app: App) -> None:
 
     async with app.running():
         assert await asyncio.to_thread(script) == 5
+
+
+@pytest.mark.parametrize("makes_client_first", [False, True])
+async def test_a_client_on_the_event_loop_of_a_thread_has_a_connection_of_its_own(
+    app: App, makes_client_first: bool
+) -> None:
+    async def script(client: Client) -> object:
+        async with client:
+            handle = await client.submit(patient)
+            await handle.signal("go", 5)
+            return await handle.result(timeout=20)
+
+    async def on_loop() -> object:
+        return await script(app.client())
+
+    def in_thread_of_its_own() -> None:
+        loop_of_thread = script(app.client()) if makes_client_first else on_loop()
+        result.set_result(asyncio.run(loop_of_thread))
+
+    result: Future[object] = Future()
+    async with app.running():
+        threading.Thread(target=in_thread_of_its_own, daemon=True).start()
+        async with asyncio.timeout(20):
+            assert await asyncio.wrap_future(result) == 5
 
 
 async def test_agents_are_chosen_by_name(app: App) -> None:

@@ -187,10 +187,10 @@ class App(ScheduleDeclarations):
             await running.close()
 
     def client(self) -> Client:
-        """A client; while this process runs the application's actors, it shares their store and is notified of changes
-        at once."""
+        """A client; made on the event loop that runs the application's actors, it shares their store and is notified of
+        changes at once; made elsewhere, as in a thread, it has a connection of its own."""
         running = self._running
-        if running is None:
+        if running is None or not running.is_on_this_loop:
             return self._separate_client()
         return self._client_on(running.store, **running.lent)
 

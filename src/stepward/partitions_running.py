@@ -58,6 +58,7 @@ class PartitionsRunning(Running):
         self.store = store
         self.hints = Hints()
         self._observers = observers
+        self._loop = asyncio.get_running_loop()
         self._poll = settings.poll
         self._transport = settings.transport
         self._served = {number: _settings_of(settings, number) for number in served}

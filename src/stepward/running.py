@@ -56,6 +56,13 @@ class Running:
         self.endings = endings
         self.host = host
         self._observers = observers
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def is_on_this_loop(self) -> bool:
+        """Whether the caller is on the event loop of the actors: on any other, what they lend waits for ever."""
+        loop: object = asyncio._get_running_loop()
+        return loop is self._loop
 
     @property
     def lent(self) -> dict[str, Any]:
