@@ -10,14 +10,14 @@ from pathlib import Path
 
 from stepward.clock import SystemClock
 
-YOUNG_OBJECTS = 20_000
+YOUNG_OBJECTS = 10_000
 """CPython's default is 700 (2,000 from 3.13); a turn allocates more objects, most of them short-lived."""
-YOUNG_PASSES = 1
-"""CPython's default of 10 lets 240,000 objects gather for one pass, which holds the event loop meanwhile."""
+YOUNG_PASSES = 0
+"""CPython's default of 10 lets 120,000 objects gather for one pass, which holds the event loop meanwhile."""
 MIDDLE_PASSES = 0
-"""A pass over all objects comes with some 120,000 that stay, and walks over no more: what survives one is frozen."""
-RARE_PASSES = 46
-"""Where nothing is frozen they stay as rare as with CPython's defaults of 10: one for 2,880,000 objects that stay."""
+"""A pass over all objects comes with some 30,000 that stay, and walks over no more: what survives one is frozen."""
+RARE_PASSES = 142
+"""Where nothing is frozen they are one for 2,880,000 objects that stay."""
 OLDEST = 2
 COLLECTS_IN_STEPS = sys.version_info >= (3, 14)
 """CPython 3.14 divides a pass over all objects by itself, and gives the second threshold another meaning."""
