@@ -11,6 +11,7 @@ from torture.partitions.application import CHARGES, is_refused
 from torture.partitions.service import Bank
 
 MOST_SHOWN = 5
+"""Findings of each kind, so that none hides another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ def judged(
     orders: Collection[str], stores: Sequence[Mapping[str, TaskState]], bank: Bank, outages: Sequence[Outage]
 ) -> list[str]:
     """The findings, a line for each; ``stores`` has the state of every task by its id, for each store alone."""
-    broken = [
-        *_misplaced(stores),
-        *_wrong_ends(orders, stores, bank),
-        *_second_keys(bank),
-        *_stopped(orders, bank, outages),
+    findings = [
+        _misplaced(stores),
+        _wrong_ends(orders, stores, bank),
+        _second_keys(bank),
+        _stopped(orders, bank, outages),
     ]
-    return broken[:MOST_SHOWN]
+    return [line for found in findings for line in found[:MOST_SHOWN]]
 
 
 def _misplaced(stores: Sequence[Mapping[str, TaskState]]) -> list[str]:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from stepward.store.partitions.placement import partition_name
+from torture.partitions.journal import Journal
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 class Workers:
     """All workers; each that starts gets the deployed list of stores."""
 
-    def __init__(self, logs: Path, service: tuple[int, str], stores: Sequence[str], chance: random.Random) -> None:
+    def __init__(
+        self, logs: Path, service: tuple[int, str], stores: Sequence[str], chance: random.Random, journal: Journal
+    ) -> None:
         """``service`` is the port of the remote service, and the transport."""
         self.kills = 0
         self.ended: list[str] = []
@@ -27,6 +30,7 @@ class Workers:
         self._service = service
         self._stores = list(stores)
         self._chance = chance
+        self._journal = journal
         self.deploying = asyncio.Lock()
         """Held from the addition of a store until every worker has the new list: none is killed or kept meanwhile."""
         self._of_one = [self._worker(number) for number in range(1, len(stores) + 1)]
@@ -45,6 +49,7 @@ class Workers:
     async def deploy(self, stores: Sequence[str]) -> None:
         """Replace every worker by one with this list, and start those of the stores that are new in it."""
         self._stores = list(stores)
+        self._journal.note(f"all workers replaced by ones with {len(stores)} stores")
         for worker in self.all:
             await worker.replace()
         while len(self._of_one) < len(stores):
@@ -54,14 +59,17 @@ class Workers:
     async def kill(self) -> None:
         """Kill one worker, which another replaces; none while a list is deployed, which replaces them all."""
         if not self.deploying.locked():
-            await self._chance.choice(self.all).replace()
+            worker = self._chance.choice(self.all)
+            await worker.replace()
             self.kills += 1
+            self._journal.note(f"worker {worker.name} killed, and another started")
 
     async def keep(self) -> None:
         """Start each worker again that has ended: one whose only store is stopped does not start."""
         for worker in self.all:
             if worker.has_ended and not self.deploying.locked():
-                self.ended.append(f"worker {worker.name} ended: {worker.last_words()}")
+                self.ended.append(line := f"worker {worker.name} ended: {worker.last_words()}")
+                self._journal.note(line)
                 await worker.replace()
 
     async def end(self) -> None:
