@@ -68,7 +68,9 @@ class Completions:
 
     async def _unfit(self, claim: Claim, output: bytes | None) -> Refusal | None:
         """Why the workflow could not read the result; None where it fits, or this program has not the operation."""
-        step = None if output is None else await self._store.completed_step(claim.task, claim.run, claim.key)
+        # A program without operations knows no type of a result.
+        looks = output is not None and self._operations
+        step = None if not looks else await self._store.completed_step(claim.task, claim.run, claim.key)
         action = None if step is None or step.kind is StepKind.UNDO else self._operations.get(step.name)
         if output is None or action is None:
             return None

@@ -82,6 +82,7 @@ EXPECTED = {
     "completions.step": {"step_pkey"},
     "completions.complete": {"step_pkey"},
     "completions.lock_steps": {"step_pkey"},
+    "completions.steps": {"step_pkey"},
     "completions.complete_all": {"step_pkey"},
     "inbox.move_free_all": {"task_pkey"},
     "inbox.skip_all": {"step_pkey"},

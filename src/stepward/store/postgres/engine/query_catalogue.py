@@ -137,7 +137,7 @@ GIVEN_HERE: dict[str, Columns] = {**COMPACT, "completions.complete_all": GIVEN["
 """Parameters with payloads of queries that this engine alone has."""
 SHOWN_HERE: dict[str, Columns] = {
     "client.lock_tasks": TASK,
-    "completions.lock_steps": STEP,
+    **dict.fromkeys(("completions.lock_steps", "completions.steps"), STEP),
     "scheduler.claim": TASK,
     **dict.fromkeys(("scheduler.read_inbox", "scheduler.read_inbox_since"), INBOX_BEHIND_ONE),
 }

@@ -41,6 +41,13 @@ async def complete_all(
     return [outcomes[position] for position in range(len(acts))]
 
 
+async def steps_at(connection: VerbConnection, places: Sequence[RunStepKey]) -> list[Step | None]:
+    """The steps at these places, as they are committed."""
+    found = await connection.rows_of_each("completions.steps", sorted(set(places)))
+    steps = {(step.task, step.run, step.key): step for step in map(rows.step, found)}
+    return [steps.get(place) for place in places]
+
+
 def _place(completion: Completion) -> RunStepKey:
     return completion.task, completion.run, completion.key
 

@@ -54,7 +54,7 @@ async def _direct_round(
     """Carries out directives of different tasks."""
     found = await connection.rows("client.lock_tasks", sorted(act.id for act in acts))
     tasks = {task.id: task for task in map(rows.task, found)}
-    tallies = await _tallies(
+    tallies = await tallies_of(
         connection, [tasks[act.id].uid for act in acts if act.directive.expected and act.id in tasks]
     )
     judged = [_judged(act, tasks.get(act.id), tallies) for act in acts]
@@ -70,7 +70,8 @@ async def _direct_round(
     return [each.verdict.after if isinstance(each, JudgedDirective) else each for each in judged]
 
 
-async def _tallies(connection: VerbConnection, uids: Sequence[str]) -> dict[str, Tally]:
+async def tallies_of(connection: VerbConnection, uids: Sequence[str]) -> dict[str, Tally]:
+    """By uid, the counts of steps that the versions of tasks cover."""
     found = await connection.rows("client.tallies", uids, []) if uids else []
     return {tally.task: tally for tally in map(rows.tally, found)}
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stepward.model.pipeline_plan import NO_PLANS, Plans
-from stepward.model.records import Task
+from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
 from stepward.store.contract import Completion, ExternalTransaction, Refusal, Submitted
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.shared_writes import ActSize, Outcome, SharedWrites
 from stepward.store.postgres.external import PostgresExternalTransaction, StoreOrigin
 from stepward.store.postgres.hot import shared_directives
-from stepward.store.postgres.hot.shared_completions import complete_all
+from stepward.store.postgres.hot.shared_completions import RunStepKey, complete_all, steps_at
 from stepward.store.postgres.hot.shared_signals import signal_all
 from stepward.store.postgres.hot.shared_submissions import NewTask, submit_all
 from stepward.store.verbs.actors.client import ClientVerbs, DirectiveAct, SignalAct
@@ -39,6 +39,9 @@ class PostgresClient(ClientVerbs):
             super()._signal, self._signal_all, lambda act: ActSize(ROWS_OF_SIGNAL, len(act.post.body))
         )
         self._directives = SharedWrites(super()._direct, self._direct_all, lambda act: ActSize(ROWS_OF_DIRECTIVE, 0))
+        self._completed_steps = SharedWrites(
+            self._completed_step, self._completed_steps_of, lambda place: ActSize(1, 0)
+        )
         self._completions = SharedWrites(super()._complete, self._complete_all, _size_of_completion)
 
     def external(self, connection: object) -> ExternalTransaction:
@@ -53,10 +56,10 @@ class PostgresClient(ClientVerbs):
         return [submitted]
 
     async def _signal(self, asked: SignalAct) -> bool:
-        """One that expects no version shares the commit of others."""
-        return await (super()._signal(asked) if asked.expected else self._signals.write(asked))
+        """One shares the commit of others."""
+        return await self._signals.write(asked)
 
-    async def _signal_all(self, acts: Sequence[SignalAct]) -> list[bool]:
+    async def _signal_all(self, acts: Sequence[SignalAct]) -> list[Outcome[bool]]:
         return await self._transactions.write(signal_all, acts, self._clock.now())
 
     async def _direct(self, asked: DirectiveAct) -> TaskState:
@@ -66,6 +69,16 @@ class PostgresClient(ClientVerbs):
 
     async def _direct_all(self, acts: Sequence[DirectiveAct]) -> list[Outcome[TaskState]]:
         return await self._transactions.write(shared_directives.direct_all, acts, self._clock.now())
+
+    async def completed_step(self, task: str, run: int, key: str) -> Step | None:
+        """One read shares the statement of others."""
+        return await self._completed_steps.write((task, run, key))
+
+    async def _completed_step(self, place: RunStepKey) -> Step | None:
+        return await super().completed_step(*place)
+
+    async def _completed_steps_of(self, places: Sequence[RunStepKey]) -> list[Step | None]:
+        return await self._transactions.read(steps_at, places)
 
     async def _complete(self, completion: Completion) -> Refusal | None:
         return await self._completions.write(completion)

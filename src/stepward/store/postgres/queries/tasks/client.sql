@@ -39,6 +39,11 @@ insert into {schema}.signal_seen (task, name, id, run)
 select * from unnest($1::text[], $2::text[], $3::text[], $4::integer[]) on conflict do nothing
 returning task, name, id
 
+-- name: seen_signals
+-- Returns those of the ids of signals that are recorded.
+select s.task, s.name, s.id from unnest($1::text[], $2::text[], $3::text[]) as v (task, name, id)
+join {schema}.signal_seen as s on s.task = v.task and s.name = v.name and s.id = v.id
+
 -- name: live_value
 -- Returns a published value of a task.
 select task, name, value, at from {schema}.live_value where task = $1 and name = $2

@@ -19,6 +19,11 @@ set state = case when $6::bytea is null then 'completed' else 'failed' end,
 where task = $1 and run = $2 and key = $3 and attempt = $4 and state = 'running'
     and (complete_by is null or complete_by > $7)
 
+-- name: steps
+-- Returns those of the steps that exist.
+select {s_step} from unnest($1::text[], $2::integer[], $3::text[]) as v (task, run, key)
+join {schema}.step as s on s.task = v.task and s.run = v.run and s.key = v.key
+
 -- name: lock_steps
 -- Returns those of the steps that no other transaction has locked, and locks them until the transaction ends.
 select {s_step} from unnest($1::text[], $2::integer[], $3::text[]) as v (task, run, key)
