@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,6 +40,8 @@ class Completions:
         self._hints = hints
         self._limit = limit
         self._key: bytes | None = None
+        self._reading = asyncio.Lock()
+        """Of the key: the first callers at one time read it once."""
 
     async def complete(self, token: str, result: Any, by: str | None) -> None:
         """The step is done, with that result. Raises CompletionRefused."""
@@ -82,8 +85,10 @@ class Completions:
 
     async def _signed_with(self) -> bytes:
         if self._key is None:
-            fresh = self._environment.random.randbytes(KEY_BYTES)
-            self._key = await self._store.completion_key(fresh)
+            async with self._reading:
+                if self._key is None:
+                    fresh = self._environment.random.randbytes(KEY_BYTES)
+                    self._key = await self._store.completion_key(fresh)
         return self._key
 
 

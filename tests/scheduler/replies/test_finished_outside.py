@@ -18,6 +18,7 @@ from stepward import (
 from stepward.errors import TransportError
 from stepward.model.messages.requests import Outcome, Reply
 from stepward.model.states import StepState, TaskState
+from stepward.store.verbs.tasks.completions import CompletionVerbs
 from tests.scheduler.approvals import MINUTE, Approvals, approved, refusal
 from tests.scheduler.world import Service, World, in_state, states, until
 
@@ -328,3 +329,22 @@ async def test_a_request_that_arrived_although_its_queue_failed_does_not_leave_a
     assert len(approvals.tokens) == 1
     await client.complete(token, True)
     assert await task.result(timeout="1m") == "approved"
+
+
+async def test_the_first_completions_at_one_time_read_the_key_once(
+    world: World, approvals: Approvals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await world.start([approved(approvals)], [approvals.agent])
+    tasks = [await client.submit("approved", f"o{n}") for n in range(5)]
+    await approvals.token(5)
+    read, reads = CompletionVerbs.completion_key, 0
+
+    async def counted(verbs: CompletionVerbs, fresh: bytes) -> bytes:
+        nonlocal reads
+        reads += 1
+        return await read(verbs, fresh)
+
+    monkeypatch.setattr(CompletionVerbs, "completion_key", counted)
+    await asyncio.gather(*(client.complete(token, True) for token in approvals.tokens))
+    assert reads == 1
+    assert [await task.result(timeout="1m") for task in tasks] == ["approved"] * 5
