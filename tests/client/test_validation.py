@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stepward import App
+from stepward import App, workflow
 from stepward.client.submitting import act_arguments, submission_checks
 from stepward.errors import (
     BatchNotFound,
     InstanceNotFound,
     InvalidDuration,
+    InvalidFilter,
     Refused,
     ScheduleNotFound,
     TaskNotFound,
 )
+
+
+@workflow
+async def ordered(product: str) -> str:
+    return product
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\nb", "\x1b[31m", "\x85", "\ud800"])
@@ -68,3 +75,40 @@ def test_a_deadline_is_an_instant_to_come() -> None:
             submission_checks.deadline(datetime.fromtimestamp(past, UTC), None, now)
     assert submission_checks.deadline("5m", 10.0, now) == now + 300
     assert submission_checks.deadline(None, 10.0, now) == now + 10
+
+
+@pytest.mark.parametrize("limit", [0, -1, 10_001, 10**30, "5", None])
+async def test_every_listing_is_bounded(limit: Any, tmp_path: Path) -> None:
+    async with App("shop", store=f"sqlite:///{tmp_path / 'tasks.db'}").client() as client:
+        for listing in (client.tasks, client.alerts, client.dead_letters, client.audits):
+            with pytest.raises(Refused, match=r"^limit: expected 1 to 10,000, found .{1,60}; \w"):
+                await listing(limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids", "message"),
+    [
+        (5, None, "arguments: expected a list of tuples, found 5; give one tuple for each task"),
+        ("ab", None, "arguments: expected a list of tuples, found 'ab'; give one tuple for each task"),
+        ([5], None, "arguments: expected a tuple for each task, found 5; write (…,) around it"),
+        (["a"], None, "arguments: expected a tuple for each task, found 'a'; write (…,) around it"),
+        ([("x",)], "a", "ids: expected a list, found 'a'; write [ ] around it"),
+    ],
+)
+async def test_submissions_are_a_list_of_tuples(arguments: Any, ids: Any, message: str, tmp_path: Path) -> None:
+    async with App("shop", workflows=[ordered], store=f"sqlite:///{tmp_path / 'tasks.db'}").client() as client:
+        with pytest.raises(Refused, match=f"^{re.escape(message)}$"):
+            await client.submit_many(ordered, arguments, ids=ids)
+        assert await client.tasks() == []
+
+
+async def test_names_of_another_type_are_refused_or_not_found(tmp_path: Path) -> None:
+    wrong: Any = 5
+    async with App("shop", store=f"sqlite:///{tmp_path / 'tasks.db'}").client() as client:
+        with pytest.raises(InvalidFilter, match="expected a text, found int"):
+            await client.delete(wrong)
+        with pytest.raises(InstanceNotFound):
+            await client.drain_instance(wrong)
+        with pytest.raises(ScheduleNotFound):
+            await client.pause_schedule(wrong)
+        assert not await client.enable_webhook(wrong)

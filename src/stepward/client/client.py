@@ -16,7 +16,7 @@ from stepward.client.live.live_values import UNSET, Unset
 from stepward.client.queues.events import StatusEvents
 from stepward.client.scheduling.scheduling_client import SchedulingClient
 from stepward.client.session import ClientSession, Protection, session_at
-from stepward.client.submitting import submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.client.submitting.submitting_client import SubmittingClient
 from stepward.client.task_pages import Page, condition_of, search_of
 from stepward.encryption import Encryption
@@ -25,6 +25,7 @@ from stepward.model.agent_stats import AgentStats
 from stepward.model.messages.webhook_retries import Webhook
 from stepward.model.records import Alert, Audit, DeadLetter, Instance
 from stepward.model.states import TaskState
+from stepward.model.tasks.control_characters import sought
 from stepward.payload import PAYLOAD_BYTES
 from stepward.store.contract import Batch, TaskCount, Transaction
 
@@ -121,9 +122,10 @@ class Client(SubmittingClient, SchedulingClient):
         self, limit: int = 100, open_only: bool = True, *, id: submission_checks.Id | None = None
     ) -> list[Alert]:
         """The alerts of a task, or all, newest first."""
+        operators, most = self._session.store.operators, act_arguments.listed(limit, "ask for the alerts of a task")
         if id is None:
-            return await self._session.store.operators.alerts(limit, open_only)
-        return await self._session.store.operators.task_alerts(submission_checks.known_id(id), limit, open_only)
+            return await operators.alerts(most, open_only)
+        return await operators.task_alerts(submission_checks.known_id(id), most, open_only)
 
     async def acknowledge(self, number: int) -> bool:
         """Mark an alert as seen."""
@@ -131,7 +133,8 @@ class Client(SubmittingClient, SchedulingClient):
 
     async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
         """The dead letters, newest first."""
-        return await self._session.store.operators.dead_letters(limit)
+        most = act_arguments.listed(limit, "put back or discard the newest first")
+        return await self._session.store.operators.dead_letters(most)
 
     async def put_back(self, *numbers: int) -> list[int]:
         """Put dead letters back into their queues, as new; the numbers of those that were there."""
@@ -149,11 +152,11 @@ class Client(SubmittingClient, SchedulingClient):
 
     async def enable_webhook(self, name: str) -> bool:
         """Have a disabled webhook get events again, first those that wait; False if it is enabled."""
-        return await self._session.store.operators.enable_webhook(name, self._session.actor)
+        return await self._session.store.operators.enable_webhook(sought(name), self._session.actor)
 
     async def disable_webhook(self, name: str) -> bool:
         """Have a webhook get nothing until it is enabled; its events wait, seven days each. False if it is disabled."""
-        return await self._session.store.operators.disable_webhook(name, self._session.actor)
+        return await self._session.store.operators.disable_webhook(sought(name), self._session.actor)
 
     async def instances(self) -> list[Instance]:
         """The live actors, and those that died within the hour."""
@@ -199,7 +202,8 @@ class Client(SubmittingClient, SchedulingClient):
 
     async def audits(self, id: submission_checks.Id | None = None, limit: int = 100) -> list[Audit]:
         """The audit of a task, or of all, newest first."""
-        return await self._session.store.operators.audits(None if id is None else submission_checks.known_id(id), limit)
+        most = act_arguments.listed(limit, "ask for the audit of a task")
+        return await self._session.store.operators.audits(None if id is None else submission_checks.known_id(id), most)
 
     async def complete(self, token: str, result: Any = None, *, by: str | None = None) -> None:
         """Finish a step from outside, done with that result; the audit names ``by``. Raises CompletionRefused."""

@@ -123,7 +123,7 @@ def checked_rate(rate: float) -> float:
 
 
 def _condition(order: BatchOrder, as_of: float) -> Condition:
-    if not order.where.strip():
+    if isinstance(order.where, str) and not order.where.strip():
         raise Refused("where: expected a filter, found none; a batch on every task is asked for by created <= now")
     return batch_condition(order.where, as_of, order.workflows, order.labels)
 

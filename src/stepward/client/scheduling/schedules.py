@@ -124,7 +124,9 @@ async def found(session: ClientSession, name: str) -> Schedule:
     """The schedule of that name. Raises ScheduleNotFound."""
     schedule = await session.store.operators.schedule(sought(name))
     if schedule is None:
-        raise ScheduleNotFound(f"schedule {name[:100]!r}: expected one that an application declares, found none such")
+        raise ScheduleNotFound(
+            f"schedule {str(name)[:100]!r}: expected one that an application declares, found none such"
+        )
     return schedule
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from stepward.client.submitting.submission_checks import Id, check_label, short_text
@@ -75,8 +76,23 @@ def wanted_label(value: tuple[str, str] | None) -> tuple[str, str] | None:
     return value
 
 
-def listed(value: int) -> int:
-    """How many tasks are listed."""
+def rows(arguments: object, ids: object) -> None:
+    """The arguments of several submissions, and their ids."""
+    if isinstance(arguments, str | bytes) or not isinstance(arguments, Iterable):
+        raise Refused(f"arguments: expected a list of tuples, found {shown(arguments)}; give one tuple for each task")
+    if isinstance(ids, str):
+        raise Refused(f"ids: expected a list, found {shown(ids)}; write [ ] around it")
+
+
+def row(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of one of several submissions."""
+    if not isinstance(arguments, tuple | list):
+        raise Refused(f"arguments: expected a tuple for each task, found {shown(arguments)}; write (…,) around it")
+    return tuple(arguments)
+
+
+def listed(value: int, otherwise: str = "page by state, workflow or label") -> int:
+    """How many tasks or other records are listed; ``otherwise`` says how to find more."""
     if not isinstance(value, int) or not 1 <= value <= MOST_LISTED:
-        raise Refused(f"limit: expected 1 to {MOST_LISTED:,}, found {shown(value)}; page by state, workflow or label")
+        raise Refused(f"limit: expected 1 to {MOST_LISTED:,}, found {shown(value)}; {otherwise}")
     return value

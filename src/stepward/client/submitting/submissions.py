@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from stepward.client.submitting import submission_checks
+from stepward.client.submitting import act_arguments, submission_checks
 from stepward.client.submitting.in_transaction import KnownWorkflow, Prepared, Uncommitted, is_ours
 from stepward.client.submitting.key_rule_checks import check_collected, check_rule, check_rule_within
 from stepward.client.submitting.known_options import Options
@@ -71,6 +71,7 @@ class SubmissionWriter:
         options: Options,
     ) -> Prepared:
         """Submissions that are checked, one for each tuple of arguments."""
+        act_arguments.rows(arguments, ids)
         if ids is not None and len(ids) != len(arguments):
             raise Refused(f"ids: expected {len(arguments)}, one for each tuple of arguments, found {len(ids)}")
         known = await self.preparation.known(workflow)
@@ -229,7 +230,7 @@ class Preparation:
         options: Options,
     ) -> list[Task]:
         """A record for each tuple of arguments, alike in all else."""
-        inputs = (self.pack(known, tuple(each), {}) for each in arguments)
+        inputs = (self.pack(known, each if type(each) is tuple else act_arguments.row(each), {}) for each in arguments)
         return self._made(known, repeat(None) if ids is None else ids, inputs, options)
 
     def _made(

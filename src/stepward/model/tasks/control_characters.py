@@ -10,12 +10,12 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """The character in place of those that no id has."""
 
 
-def sought(text: str) -> str:
+def sought(text: object) -> str:
     """An id or name by which something is looked up, with another character for those that no id or name has.
 
     Each store then finds nothing: PostgreSQL takes no NUL, and no store half a character.
     """
-    return UNPRINTABLE.sub(REPLACEMENT, text)
+    return UNPRINTABLE.sub(REPLACEMENT, str(text))
 
 
 def without_nul(text: str) -> str:
