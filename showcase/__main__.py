@@ -98,7 +98,8 @@ def _give_up(teller: Teller, why: str) -> int:
 
 
 def _awaited(waits: Waits) -> str:
-    names = waits.given_up or ["a process to start"]
+    # The latest waits are what the earlier ones wait for.
+    names = waits.given_up[::-1] or ["a process to start"]
     more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 

@@ -11,7 +11,7 @@ from examples.orders import database
 from examples.orders.database import OrderRecord, OrderState
 from examples.shop.bookkeeper import correct_address
 from showcase.faults.crash import Crash
-from showcase.faults.kills import Kills
+from showcase.faults.kills import Chosen, Kills
 from showcase.faults.outage import BrokerOutage
 from showcase.front_door import FrontDoor
 from showcase.plots import Cast, Plot
@@ -95,20 +95,23 @@ class Play:
 
     async def _kill(self) -> None:
         await self._kills.kill_agents()
-        if self.outage is not None:
-            self._teller.tell(f"Placing {len(self._held_back)} orders more")
-            await asyncio.gather(*(self._door.order(order) for order, _ in self._held_back))
-        # Chosen before, as orders may be too few for that while the broker is away.
-        chosen = await self._kills.choose()
+        leader = await self._kills.leader()
+        # Chosen while orders come in, as they may be too few once the broker is away, or a look later.
+        busiest, _ = await asyncio.gather(self._kills.busiest(), self._place_held_back())
         if self.outage is not None:
             await self.outage.strike(self._client, self._waits, self._teller)
-        await self._kills.kill(chosen)
+        await self._kills.kill(Chosen(leader, busiest))
         if self.outage is not None:
             await self.outage.recover(self._waits, self._teller)
         if self.crash is not None:
             await self.crash.run([order for order, _ in self._late])
         if self.outage is not None:
             await self.outage.heal(self._waits, self._teller)
+
+    async def _place_held_back(self) -> None:
+        if self.outage is not None:
+            self._teller.tell(f"Placing {len(self._held_back)} orders more")
+            await asyncio.gather(*(self._door.order(order) for order, _ in self._held_back))
 
     async def _follow(self, order: OrderRecord, story: DemoStory) -> None:
         await self._waits.until(f"{order.id} to be accepted", partial(self._is_accepted, order))

@@ -116,7 +116,15 @@ def _over_broker(plot: Plot) -> Plot:
     """The plot over a broker: more faults, so less is left to be hit each time: the Schedulers die while the broker
     is away."""
     held_back = {StoreKind.SQLITE: 10, StoreKind.POSTGRESQL: 7}[plot.stage.store]
-    return replace(plot, held_back_orders=held_back, enough_calls=1, enough_tasks=1, enough_in_flight=1)
+    return replace(
+        plot,
+        held_back_orders=held_back,
+        # No Scheduler takes all that were held back before the others have looked.
+        tasks_in_flight=held_back // 2,
+        enough_calls=1,
+        enough_tasks=1,
+        enough_in_flight=1,
+    )
 
 
 def _some(number: int, noun: str) -> str:

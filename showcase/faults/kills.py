@@ -79,12 +79,15 @@ class Kills:
         await self._processes.start_worker(another)
         self._teller.tell(f"{another.name} is started in its place, as infrastructure would do", "green")
 
-    async def choose(self) -> Chosen:
-        """The leading Supervisor, and the Schedulers with most tasks, once they have enough."""
-        leader = [await self._leader()] if self._plot.kills_leader else []
+    async def leader(self) -> list[Process]:
+        """The leading Supervisor, where it is to be killed."""
+        return [await self._leader()] if self._plot.kills_leader else []
+
+    async def busiest(self) -> Found:
+        """The Schedulers with most tasks, once they have enough."""
         enough = count(self._plot.enough_tasks, "order")
         wanted = f"{self._plot.killed_schedulers} Schedulers with {enough} in flight"
-        return Chosen(leader, await self._waits.until(wanted, self._busiest))
+        return await self._waits.until(wanted, self._busiest)
 
     async def kill(self, chosen: Chosen) -> None:
         """Kill them all at once; see others free their orders."""
