@@ -48,13 +48,17 @@ async def test_asking_again_and_again_ends_with_the_history(world: World, servic
                 await stubborn()
 
     @workflow
+    async def parent() -> None:
+        await stubborn()
+
+    @workflow
     async def other() -> str:
         return await service.do("a")
 
-    client = await world.start([stubborn, other], [service.agent], child_depth=1, history_steps=3_000)
-    handle = await client.submit(stubborn, id="t")
+    client = await world.start([parent, stubborn, other], [service.agent], child_depth=1, history_steps=3_000)
+    handle = await client.submit(parent, id="t")
     assert await (await client.submit(other)).result(timeout=60) == "a done"
+    await in_state(handle, TaskState.ERROR, TaskState.UNDONE)
     child = client.task("t/stubborn/1")
     await in_state(child, TaskState.ERROR)
     assert "expected at most 3,000 steps in a run" in str((await child.status()).error)
-    await handle.cancel()
