@@ -8,7 +8,7 @@ in its ``.sql`` files.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -47,6 +47,10 @@ class VerbConnection(ABC):
     @abstractmethod
     async def fetched(self, sql: str, *values: Any) -> list[VerbRow]:
         """All rows of a statement."""
+
+    @abstractmethod
+    def pages(self, query: str, size: int, *values: Any) -> AsyncIterator[list[VerbRow]]:
+        """The rows of a query as they were when it began, ``size`` at a time; other statements may run between two."""
 
     @abstractmethod
     def opened(self, query: str, rows: list[VerbRow]) -> list[VerbRow]:

@@ -72,6 +72,11 @@ class Connection(VerbConnection):
         """All rows of a query."""
         return self.opened(query, await super().rows(query, *self.sent(query, values)))
 
+    async def pages(self, query: str, size: int, *values: Any) -> AsyncIterator[list[Row]]:
+        cursor = await self._answered(self.raw.cursor(self._queries[query], *self.sent(query, values)))
+        while page := self.opened(query, await self._answered(cursor.fetch(size))):
+            yield page
+
     def sent(self, query: str, values: Sequence[Any]) -> Sequence[Any]:
         """The parameters of a query as they are sent: payloads sealed, columns as literals."""
         if self.codec is not None:
@@ -199,25 +204,17 @@ class Connection(VerbConnection):
         """Have nothing take more than these seconds."""
         if self._seconds > seconds:
             if self._is_bound:
-                allowed = int(seconds * MILLISECONDS)
-                await self.run(
-                    f"set statement_timeout = {allowed}; set idle_in_transaction_session_timeout = {allowed}"
-                )
+                await self.run(_bounds("set", seconds))
             self._seconds = seconds
 
     async def bind_transaction(self, seconds: float) -> None:
         """Have the server allow no more than these seconds until the open transaction ends."""
-        allowed = int(seconds * MILLISECONDS)
-        await self.run(
-            f"set local statement_timeout = {allowed}; set local idle_in_transaction_session_timeout = {allowed}"
-        )
+        await self.run(_bounds("set local", seconds))
 
     @asynccontextmanager
     async def savepoint(self, check: Callable[[], None] = lambda: None) -> AsyncIterator[None]:
-        """A part of the open transaction that is rolled back by itself when an exception leaves it.
-
-        ``check`` raises where the transaction has ended meanwhile: by then the connection may be in another's.
-        """
+        """A part of the open transaction that is rolled back by itself when an exception leaves it; ``check`` raises
+        where the transaction has ended meanwhile: by then the connection may be in another's."""
         name, audits = f"part_{self._savepoints}", list(self.audits)
         self._savepoints += 1
         await self.run(f"savepoint {name}")
@@ -295,3 +292,8 @@ class Connection(VerbConnection):
     def _warned(self, connection: Any, message: asyncpg.PostgresLogMessage) -> None:
         """Received before the answer: the driver delivers both in order."""
         self._is_cut_short |= getattr(message, "server_source_filename", None) == CUTS_WAITS
+
+
+def _bounds(how: str, seconds: float) -> str:
+    allowed = int(seconds * MILLISECONDS)
+    return f"{how} statement_timeout = {allowed}; {how} idle_in_transaction_session_timeout = {allowed}"

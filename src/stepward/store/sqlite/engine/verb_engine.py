@@ -26,6 +26,11 @@ class DrivenConnection(VerbConnection):
     async def fetched(self, sql: str, *values: Any) -> list[Row]:
         return self._connection.rows(sql, _given(values))
 
+    async def pages(self, query: str, size: int, *values: Any) -> AsyncIterator[list[Row]]:
+        found = await self.rows(query, *values)
+        for first in range(0, len(found), size):
+            yield found[first : first + size]
+
     def opened(self, query: str, rows: list[Row]) -> list[Row]:
         return rows if self._connection.codec is None else self._connection.codec.opened(query, rows)
 

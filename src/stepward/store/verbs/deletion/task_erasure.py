@@ -17,9 +17,7 @@ from stepward.store.verbs.deletion.retention import delete_rows
 MOST_ACTS = 10_000
 """Acts on one task and its descendants whose details are erased."""
 SLICE = 1_000
-"""Most messages of a queue that one statement reads."""
-FIRST = (-1.0, 0)
-"""A place before all messages of a queue: how long one is taken, and its token."""
+"""Most messages of a queue that are read at once."""
 
 
 async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float) -> None:
@@ -44,15 +42,13 @@ async def erase(connection: VerbConnection, task: Task, batch: Batch, now: float
 
 
 async def _delete_events(connection: VerbConnection, queue: str, uid: bytes) -> None:
-    """Deletes the events that a queue still holds of a task and its descendants, a slice of the queue at a time."""
-    place = FIRST
-    while True:
-        found = await connection.rows("erasure.events", queue, *place, SLICE, uid)
-        events = [(token,) for _, token, is_of in found if is_of]
+    """Deletes the events that a queue still holds of a task and its descendants, a slice of the queue at a time.
+
+    The slices are of one snapshot: a message that is taken or given back meanwhile moves in the index of queues.
+    """
+    async for found in connection.pages("erasure.events", SLICE, queue, uid):
+        events = [(token,) for token, is_of in found if is_of]
         await connection.change_each("erasure.delete_events", events, queue)
-        if len(found) < SLICE:
-            return
-        place = found[-1][0], found[-1][1]
 
 
 async def _descendants(connection: VerbConnection, task: Task) -> list[erasure.Descendant]:

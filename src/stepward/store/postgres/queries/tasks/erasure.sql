@@ -20,10 +20,8 @@ delete from {schema}.dead_letter as d using unnest($1::bytea[], $2::bytea[]) as 
 where position(v.uid in d.body) > 0 or position(v.id in d.body) > 0
 
 -- name: events
--- Returns the next messages of a queue behind a place, in the order of its index, and of each whether it is a status event
--- of a task or its descendants.
-select taken_until, token, position($5::bytea in body) > 0 from {schema}.message
-where queue = $1 and (taken_until, token) > ($2::float8, $3::bigint) order by taken_until, token limit $4
+-- Returns the messages of a queue, and of each whether it is a status event of a task or its descendants.
+select token, position($2::bytea in body) > 0 from {schema}.message where queue = $1
 
 -- name: delete_events
 -- Deletes messages of a queue.

@@ -19,17 +19,8 @@ delete from stepward_alert where task in (select value from json_each(?1))
 delete from stepward_dead_letter where instr(body, ?1) > 0 or instr(body, ?2) > 0
 
 -- name: events
--- Returns the next messages of a queue behind a place, in the order of its index, and of each whether it is a status event
--- of a task or its descendants.
-select * from (
-    select * from (
-        select taken_until, token, instr(body, ?5) > 0 from stepward_message
-        where queue = ?1 and taken_until = ?2 and token > ?3 order by token limit ?4)
-    union all
-    select * from (
-        select taken_until, token, instr(body, ?5) > 0 from stepward_message
-        where queue = ?1 and taken_until > ?2 order by taken_until, token limit ?4))
-order by 1, 2 limit ?4
+-- Returns the messages of a queue, and of each whether it is a status event of a task or its descendants.
+select token, instr(body, ?2) > 0 from stepward_message where queue = ?1
 
 -- name: delete_events
 -- Deletes messages of a queue.
