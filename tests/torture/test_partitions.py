@@ -153,6 +153,15 @@ async def test_no_store_is_stopped_while_a_refused_command_is_repeated(tmp_path:
     assert (commands.broken, commands.tries, commands.faults.outages) == ([], 2, [])
 
 
+async def test_an_outage_waits_for_the_workers_of_healthy_partitions_alone(tmp_path: Path) -> None:
+    workers = Workers(tmp_path, (1, STORE), ["first", "second"], random.Random(1), Journal(tmp_path))
+    waiting = asyncio.ensure_future(workers.until_at_work({2}))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    workers.all[0].at_work.set()
+    await waiting
+
+
 @pytest.mark.faults
 @pytest.mark.servers
 @pytest.mark.timeout(MOST_SECONDS + 60)

@@ -6,7 +6,7 @@ import asyncio
 import random
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,6 +72,11 @@ class Workers:
                 self._journal.note(line)
                 await worker.replace()
 
+    async def until_at_work(self, stopped: Collection[int]) -> None:
+        """Return once the worker of each partition but these has begun its actors."""
+        healthy = [worker for number, worker in enumerate(self._of_one, 1) if number not in stopped]
+        await asyncio.gather(*(worker.at_work.wait() for worker in healthy))
+
     async def end(self) -> None:
         """Kill every worker."""
         for worker in self.all:
@@ -93,9 +98,12 @@ class Worker:
 
     def __init__(self, name: str, logs: Path, arguments: Callable[[], Sequence[str]]) -> None:
         self.name = name
+        self.at_work = asyncio.Event()
+        """Set once the actors of the present process have begun."""
         self._arguments = arguments
         self._log = logs / f"worker-{name}.log"
         self._process: asyncio.subprocess.Process | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._replacing = asyncio.Lock()
 
     @property
@@ -111,11 +119,18 @@ class Worker:
     async def start(self) -> None:
         """Start the process; it is at work some time later."""
         command = (sys.executable, "-m", "torture.partitions.worker", *self._arguments())
-        pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+        pipe = asyncio.subprocess.PIPE
+        self.at_work.clear()
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *command, cwd=ROOT, stdin=pipe, stdout=nothing, stderr=log
+                *command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log
             )
+        self._reading = asyncio.create_task(self._read(self._process))
+
+    async def _read(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdout is not None, "is a pipe"
+        if await process.stdout.readline() and process is self._process:
+            self.at_work.set()
 
     async def replace(self) -> None:
         """Kill the process, and start another."""

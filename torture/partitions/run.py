@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from torture.partitions.transports import STORE
 
 OUTAGE_SECONDS = 8.0
 """Seconds for which a store is stopped: several leases of a process that may have been killed just before."""
+START_SECONDS = 60.0
+"""Seconds by which an outage is longer at most, until the processes of the healthy partitions have begun."""
 PAUSE_SECONDS = 2.5
 """Seconds between two faults, about."""
 GROW_SECONDS = 15.0
@@ -183,6 +185,9 @@ class PartitionFaults:
         self._journal.note(f"server {number + 1} stopped")
         await asyncio.sleep(OUTAGE_SECONDS / 4)
         await self._workers.kill()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                await self._workers.until_at_work(stopped)
         await asyncio.sleep(OUTAGE_SECONDS * 3 / 4)
         outage = Outage(stopped, began, loop.time(), layouts | self._growth.layouts)
         await asyncio.to_thread(server.start)

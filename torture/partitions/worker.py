@@ -1,6 +1,6 @@
 """A process of the application with all actors of some partitions: ``… worker PORT TRANSPORT p1,p2 STORE STORE``.
 
-It ends with its standard input.
+It writes a line to standard output once its actors have begun, and ends with its standard input.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ async def main(port: int, transport: str, partitions: list[str], stores: list[st
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     served = partitions if len(stores) > 1 else True
     async with application(stores, port, transport).running(supervisor_every="200ms", partitions=served):
+        print("at work", flush=True)
         waits = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(reader.read())]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
 
