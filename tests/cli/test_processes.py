@@ -205,6 +205,34 @@ app = App("stuck", store="sqlite:///stuck.db")
 """
 
 
+FAILING = (
+    STUCK
+    + """
+from stepward.host import Host
+
+
+async def start(self):
+    print("Started.", flush=True)
+    raise RuntimeError
+
+
+Host.start = start
+"""
+)
+
+
+def test_one_signal_ends_a_process_whose_start_failed_and_whose_transport_never_closes(tmp_path: Path) -> None:
+    (tmp_path / "stuck.py").write_text(FAILING)
+    process = Process(tmp_path, "run", "stuck:app", STEPWARD_DRAIN="0s", STEPWARD_LEASE="1s")
+    try:
+        process.read_until("Started.")
+        process.tell(signal.SIGTERM)
+        assert process.ended() == 1
+    finally:
+        process.close()
+    assert "expected all actors ended 1 s after the end began, found Task-" in process.errors.read_text()
+
+
 def test_a_transport_that_never_answers_does_not_keep_a_process(tmp_path: Path) -> None:
     """Past its drain and its lease it ends, even if code swallows each cancellation."""
     (tmp_path / "stuck.py").write_text(STUCK)

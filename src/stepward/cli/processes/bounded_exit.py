@@ -42,7 +42,7 @@ def bound_end(code: int) -> Callable[[], None]:
 
 @contextmanager
 def bounded_stop(seconds: float) -> Iterator[Callable[[], None]]:
-    """A block in which actors run; they begin to end when the returned function is called.
+    """A block in which actors start and run; they begin to end when the returned function is first called.
 
     From then on they have ``seconds``, or ``LEAST_STOP_SECONDS``: a broker or store that never answers does not delay
     the process further.
@@ -55,8 +55,12 @@ def bounded_stop(seconds: float) -> Iterator[Callable[[], None]]:
         found = ", ".join(_waiting(loop)) or "code that does not end"
         return f"expected all actors ended {allowed:g} s after the end began, found {found}: ended all the same"
 
+    def ends() -> None:
+        if not lifts:
+            lifts.append(_bound(allowed, FAILED, why))
+
     try:
-        yield lambda: lifts.append(_bound(allowed, FAILED, why))
+        yield ends
     finally:
         for lift in lifts:
             lift()

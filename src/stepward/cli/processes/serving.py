@@ -81,8 +81,9 @@ def say_draining(settings: Settings) -> None:
 
 
 async def _serve(app: App, actors: Actors) -> None:
-    signals = ProcessSignals(on_first=lambda: say_draining(app.settings))
     with bounded_stop(patience(app.settings)) as ends:
+        # From the signal on, which may come while the application starts, or closes after a start that failed.
+        signals = ProcessSignals(on_first=lambda: say_draining(app.settings), begun=ends)
         async with app.running(**actors._asdict()) as running:
             header(app, actors, {})
             say("Ready; SIGTERM or ^C drains.")
@@ -92,15 +93,15 @@ async def _serve(app: App, actors: Actors) -> None:
 
 
 async def _serve_tethered(app: App, actors: Actors, tether: ParentLink) -> None:
-    signals = ProcessSignals()
     loop = asyncio.get_running_loop()
-
-    def cut_off() -> None:
-        with suppress(RuntimeError):  # The loop is closed already.
-            loop.call_soon_threadsafe(signals.drain)
-
-    tether.hold(cut_off, patience(app.settings))
     with bounded_stop(patience(app.settings)) as ends:
+        signals = ProcessSignals(begun=ends)
+
+        def cut_off() -> None:
+            with suppress(RuntimeError):  # The loop is closed already.
+                loop.call_soon_threadsafe(signals.drain)
+
+        tether.hold(cut_off, patience(app.settings))
         async with app.running(**actors._asdict()) as running:
             tether.ready()
             if await _until_stopped(running, signals.stop, ends):
