@@ -166,7 +166,7 @@ class SimulatedProcess:
         if self._world.hub is not None:
             return self._world.hub
         transport = StoreTransport(self.store.messages, poll=self._world.settings.poll, hint=None)
-        self._hints.listen(transport.wake)
+        self._hints.receive(transport.wake)
         return transport
 
     async def _main(self) -> None:
@@ -225,7 +225,7 @@ class SimulatedProcess:
 
     def _parts(self) -> Parts:
         queues = StoreQueues(self.store.messages, poll=self._world.settings.poll)
-        self._hints.listen(queues.wake)
+        self._hints.receive(queues.wake)
         return Parts(
             app=APP,
             submissions=[ORDERS],

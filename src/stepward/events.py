@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from stepward.model.alerts.alert_routing import AlertNews, AlertRoute
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from stepward.model.records import Alert
 from stepward.runtime.interrupts import pass_interrupt
 
@@ -158,17 +159,25 @@ class Hints:
     poll."""
 
     def __init__(self) -> None:
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[tuple[Callable[[], None], Kinds]] = []
+        self._receivers: list[Callable[[Kinds], None]] = []
 
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` at every hint."""
-        self._listeners.append(listener)
+    def listen(self, listener: Callable[[], None], kinds: Kinds = EVERYTHING) -> None:
+        """Call ``listener`` at every hint of one of the kinds."""
+        self._listeners.append((listener, kinds))
+
+    def receive(self, receiver: Callable[[Kinds], None]) -> None:
+        """Call ``receiver`` with the kinds of every hint."""
+        self._receivers.append(receiver)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
         """Remove a listener."""
-        self._listeners.remove(listener)
+        self._listeners = [each for each in self._listeners if each[0] != listener]
 
-    def hint(self) -> None:
-        """Call every listener."""
-        for listener in list(self._listeners):
-            listener()
+    def hint(self, kinds: Kinds = EVERYTHING) -> None:
+        """Call the listeners of these kinds, and every receiver."""
+        for listener, wanted in list(self._listeners):
+            if wanted & kinds:
+                listener()
+        for receiver in self._receivers:
+            receiver(kinds)

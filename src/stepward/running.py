@@ -158,7 +158,7 @@ class Reach:
             transport = StoreTransport(
                 self.store.messages, poll=self.settings.poll, hint=None, observers=self.observers
             )
-            self.hints.listen(transport.wake)
+            self.hints.receive(transport.wake)
             return transport
         return await open_broker(
             self.settings.transport,
@@ -190,7 +190,7 @@ class Reach:
 
     def _store_queues(self) -> AppQueues:
         queues = StoreQueues(self.store.messages, poll=self.settings.poll)
-        self.hints.listen(queues.wake)
+        self.hints.receive(queues.wake)
         return queues
 
     def broker_queues(self) -> BrokerQueues | None:

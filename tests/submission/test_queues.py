@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import stepward.running
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from tests.submission.test_refused import body
 from tests.submission.world import LEASE, World
 
@@ -43,7 +44,7 @@ class GivesOnce:
     async def bury(self, queue: str, letters: Sequence[tuple[int, str]], told: Mapping[int, tuple[str, bytes]]) -> None:
         self.done.append(("bury", [token for token, _ in letters]))
 
-    def wake(self) -> None:
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
         pass
 
     async def close(self) -> None:

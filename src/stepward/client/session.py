@@ -107,7 +107,7 @@ class ClientSession:
         self._owns_queues = queues is None
         self._queues = queues or queues_beside(opened, transport, app, environment, codec, keeper)
         if self._owns_queues:
-            self.hints.listen(self._queues.wake)
+            self.hints.receive(self._queues.wake)
         self.readers = Readers(self._queues)
         endings = endings or Endings()
         self._lookout = Lookout(opened.client, endings, self.hints, poll)

@@ -27,6 +27,7 @@ from stepward.host.readiness import Readiness
 from stepward.host.watchdog.hang_detection import Watchdog
 from stepward.host.watchdog.store_writes import Hangs
 from stepward.model.agents import Report
+from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import workflow_limit
 from stepward.model.records import Role
 from stepward.scheduler.intake import LocalSubmissions
@@ -118,7 +119,7 @@ class Host:
         self._watcher.start()
         if parts.threads:
             self._watchdog.start()
-        parts.hints.listen(self._hinted)
+        parts.hints.receive(self._hinted)
 
     async def supervise_once(self) -> PassReport:
         """Make one pass of the Supervisor, without starting anything else."""
@@ -271,7 +272,7 @@ class Host:
         elif self.scheduler is not None and instance == self.scheduler.instance:
             self.scheduler.fence()
 
-    def _hinted(self) -> None:
+    def _hinted(self, kinds: Kinds) -> None:
         self._pace.hint()
         if self.scheduler is not None:
-            self.scheduler.hint()
+            self.scheduler.hint(kinds)

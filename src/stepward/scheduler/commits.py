@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from stepward.clock import no_failpoint
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
+from stepward.model.change_kinds import INBOX, TASKS
 from stepward.model.failures import brief
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TaskState
@@ -235,10 +236,10 @@ class Conclusions:
         """What a change that is durable leaves to be done."""
         if change.posts or change.children:
             # The store sends no hint of what this connection itself put into inboxes or began.
-            self._intake.is_hinted = True
+            self._intake.hint(INBOX | TASKS)
         if change.move is not None and change.move.after in TASK_ENDS and task.workflow in self._intake.limited:
             # Its permit has gone to a task that waited for one.
-            self._intake.is_hinted = True
+            self._intake.hint(INBOX | TASKS)
         if change.watches and any(watch.error is not None for watch in change.watches):
             self._listeners.gave_up()
         if change.published or change.appended or change.answers:

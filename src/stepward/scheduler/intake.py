@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from stepward.errors import StoreUnavailable
+from stepward.model.change_kinds import INBOX, TASKS, Kinds
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
 from stepward.model.records import InboxRow, Task
 from stepward.model.states import TaskState
@@ -25,6 +26,8 @@ from stepward.scheduler.turn_budget import MOST, PIECE, TURN_BYTES, TurnBudget
 from stepward.store.contract import INBOX_ROWS, Submitted
 from stepward.workflow.registry import Registry
 
+ITS_KINDS = INBOX | TASKS
+"""The changes of the store that a Scheduler looks for itself; replies come by the transport."""
 Answered = asyncio.Future[Submitted | None]
 """None: the task was not submitted here; the client asks the store."""
 LOADED_AT_ONCE = 100
@@ -69,8 +72,8 @@ class Intake:
         """Inbox rows that were read and wait for a turn."""
         self.is_open = True
         """Whether free tasks are claimed."""
-        self.is_hinted = True
-        """Whether the store may hold something new."""
+        self._hinted: Kinds = ITS_KINDS
+        """What the store may hold that is new."""
         self.limited = frozenset[str]()
         """The workflows whose tasks need a permit, which they get when they are claimed."""
         self.set_limits(context.registry.limits())
@@ -84,6 +87,15 @@ class Intake:
         """Claim nothing more."""
         self.is_open = False
         self._claiming.stop()
+
+    def hint(self, kinds: Kinds) -> None:
+        """The store may hold something new of these kinds."""
+        self._hinted |= kinds & ITS_KINDS
+
+    @property
+    def is_hinted(self) -> bool:
+        """Whether the store may hold something new for this Scheduler."""
+        return self._hinted != 0
 
     @property
     def has_room(self) -> bool:
@@ -109,15 +121,10 @@ class Intake:
 
     async def take(self, now: float) -> None:
         """Inbox rows and free tasks, when there is a hint or at the slow poll; idle, this costs two reads."""
-        if self.is_hinted or now - self._polled_at >= self._settings.poll:
-            self.is_hinted = False
-            self._polled_at = now
-            if self._rows:
-                # What the hint was about is read once these are handed out.
-                self.is_hinted = True
-            elif self._active_tasks.tasks:
-                await self._read_inbox()
-            await self._claiming.look()
+        if now - self._polled_at >= self._settings.poll:
+            self._hinted = ITS_KINDS
+        if self._hinted:
+            await self._look(now)
         if self._claiming.free_at is not None:
             await self._claiming.claim(self._room, now)
         if self._rows:
@@ -159,12 +166,26 @@ class Intake:
         except BaseException as error:
             self._ends.internal(active, error, now)
 
+    async def _look(self, now: float) -> None:
+        hinted, self._hinted = self._hinted, 0
+        if hinted == ITS_KINDS:
+            self._polled_at = now
+        if hinted & INBOX:
+            if self._rows:
+                # What the hint was about is read once these are handed out.
+                self._hinted |= INBOX
+            elif self._active_tasks.tasks:
+                await self._read_inbox()
+        if hinted & TASKS:
+            await self._claiming.look()
+
     async def _read_inbox(self) -> None:
         self._rows.extend(await self._store.read_inbox(self._instance, self._cursor))
         for row in self._rows:
             self._cursor = max(self._cursor, row.number)
         # There may be more than one read gives.
-        self.is_hinted |= len(self._rows) >= INBOX_ROWS
+        if len(self._rows) >= INBOX_ROWS:
+            self._hinted |= INBOX
 
     def _hand_out(self, now: float) -> None:
         """Give tasks the inbox rows that were read for them."""

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from stepward.model.agents import AgentHealth
+from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import FlowLimit
 from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
@@ -65,10 +66,11 @@ class Scheduler:
         self.hand_out = draining.hand_out
         self.settle = draining.settle
 
-    def hint(self) -> None:
-        """The store was changed from outside: look soon."""
-        self._intake.is_hinted = True
-        self._wakeup.stir()
+    def hint(self, kinds: Kinds) -> None:
+        """The store was changed from outside: look soon, if that is about tasks."""
+        self._intake.hint(kinds)
+        if self._intake.is_hinted:
+            self._wakeup.stir()
 
     def set_rooms(self, rooms: Mapping[str, Room]) -> None:
         """How many requests of this Scheduler each Agent takes."""

@@ -38,8 +38,8 @@ class ChangeWatcher:
     async def _watch(self) -> None:
         while True:
             try:
-                if self._store.changed():
-                    self._hints.hint()
+                if kinds := self._store.changed():
+                    self._hints.hint(kinds)
                 await self._store.stirred(EVERY)
             except OSError as error:
                 LOG.warning(

@@ -110,7 +110,7 @@ class VirtualProcess:
     def _parts(self) -> Parts:
         store = cast("Store", MortalStore(self._real, self))
         queues = StoreQueues(store.messages, poll=LEASE)
-        self.hints.listen(queues.wake)
+        self.hints.receive(queues.wake)
         return Parts(
             app=self._app.name,
             registry=self._app.registry,

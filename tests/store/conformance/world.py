@@ -185,7 +185,7 @@ def ids(histories: list[History]) -> list[str]:
     return [history.task.id for history in histories]
 
 
-async def until(look: Callable[[], bool], within: float = 10.0) -> None:
+async def until(look: Callable[[], object], within: float = 10.0) -> None:
     """Waits until ``look`` returns true: notifications of other processes take their way through the network."""
     async with asyncio.timeout(within):
         while not look():  # noqa: ASYNC110  its cause sets no event of ours

@@ -96,7 +96,7 @@ class StorePlace:
         sealed = sealed_queues(StoreQueues(self._store.messages, poll=POLL), codec)
         self.queues = with_large_payloads(sealed, keeper)
         hints = Hints()
-        hints.listen(self.queues.wake)
+        hints.receive(self.queues.wake)
         self._watcher = ChangeWatcher(self._store.host, hints)
 
     def now(self) -> float:

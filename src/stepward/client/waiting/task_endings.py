@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
+from stepward.model.change_kinds import PROGRESS
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ClientStore
@@ -68,7 +69,7 @@ class StoreChanges:
 
     def __enter__(self) -> StoreChanges:
         for source in self._sources:
-            source.listen(self._stirred.set)
+            source.listen(self._stirred.set, PROGRESS)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -142,7 +143,7 @@ class Lookout:
 
     def _start(self) -> None:
         if self._looking is None:
-            self._hints.listen(self._stirred.set)
+            self._hints.listen(self._stirred.set, PROGRESS)
             self._looking = asyncio.get_running_loop().create_task(self._look())
 
     async def _look(self) -> None:

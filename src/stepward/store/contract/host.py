@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import FlowLimit
 from stepward.model.limits.slot_shares import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
@@ -169,6 +170,7 @@ class HostStore(Protocol):
         """Waits until ``changed`` is worth calling: for a notification, or ``every`` seconds where there are none."""
         ...
 
-    def changed(self) -> bool:
-        """Whether another connection has changed the store since the last call; it runs no statement."""
+    def changed(self) -> Kinds:
+        """What other connections may have changed in the store since the last call, 0 for nothing; it runs no
+        statement."""
         ...

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import Any, cast
 
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.large_payloads import PayloadKeeper
+from stepward.model.change_kinds import Kinds
 from stepward.model.records import Task
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.contract import (
@@ -116,9 +118,10 @@ class _PartitionedHost:
     def __init__(self, partitions: Partitions) -> None:
         self._partitions = partitions
 
-    def changed(self) -> bool:
+    def changed(self) -> Kinds:
         """As ``HostStore.changed``."""
-        return True in [member.store.host.changed() for member in self._partitions.members if member.is_open]
+        each = [member.store.host.changed() for member in self._partitions.members if member.is_open]
+        return reduce(or_, each, 0)
 
     async def stirred(self, every: float) -> None:
         """As ``HostStore.stirred``."""

@@ -7,6 +7,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
+from stepward.model.change_kinds import (
+    EVERYTHING,
+    MESSAGES,
+    PROGRESS,
+    REPLIES,
+    REQUESTS,
+    SUPERVISION,
+    TASKS,
+    Kinds,
+)
 from stepward.model.pipeline_plan import planned_steps
 from stepward.model.records import Step, Task
 from stepward.model.states import STEP_MOVES, TASK_ENDS, TASK_MOVES
@@ -216,16 +226,23 @@ def _step_move_values(move: StepMove) -> Values:
     return astuple(move)
 
 
-def concern_others(changes: Sequence[Change]) -> bool:
-    """Whether other processes may wait for one: a task's end, what it leaves, tells or writes, a failed attempt."""
+def kinds_of(changes: Sequence[Change]) -> Kinds:
+    """What other processes may wait for in a turn: a task's end, what it leaves, tells or writes, a failed attempt."""
+    kinds = 0
     for change in changes:
         move = change.move
+        if change.posts:
+            return EVERYTHING  # It may end a task that nothing owns.
         if move is not None and (move.release or move.after in TASK_ENDS):
-            return True
-        if change.posts or change.status_events or change.children or change.alerts:
-            return True
-        if change.published or change.appended or change.answers or change.requests:
-            return True
-        if change.watches and any(watch.error is not None for watch in change.watches):
-            return True
-    return False
+            kinds |= TASKS | PROGRESS
+        if change.children:
+            kinds |= TASKS | REPLIES | MESSAGES
+        if change.status_events:
+            kinds |= REPLIES | MESSAGES
+        if change.requests:
+            kinds |= REQUESTS
+        if change.published or change.appended or change.answers:
+            kinds |= PROGRESS
+        if change.alerts or (change.watches and any(watch.error is not None for watch in change.watches)):
+            kinds |= SUPERVISION
+    return kinds

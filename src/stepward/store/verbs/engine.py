@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from stepward.store.contract import Transaction
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.verbs.connection import VerbClock, VerbTransactions
@@ -14,12 +15,20 @@ from stepward.store.verbs.connection import VerbClock, VerbTransactions
 class ChangeSource(Protocol):
     """Receives notifications of changes by other processes of the store."""
 
-    def changed(self) -> bool:
+    def changed(self) -> Kinds:
         """As ``HostStore.changed``."""
         ...
 
     async def stirred(self, every: float) -> None:
         """As ``HostStore.stirred``."""
+        ...
+
+
+class Ring(Protocol):
+    """Notifies the other processes of the store of a change."""
+
+    def __call__(self, kinds: Kinds = EVERYTHING) -> None:
+        """``kinds``: what the change is about, where the verb knows it."""
         ...
 
 
@@ -33,8 +42,7 @@ class VerbEngine(NamedTuple):
     others: VerbTransactions
     """Transactions of all other verbs."""
     clock: VerbClock
-    ring: Callable[[], None]
-    """Notifies the other processes of the store of a change."""
+    ring: Ring
     changes: ChangeSource
     break_off: Callable[[], bool]
     """As ``HostStore.break_off``."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from stepward.runtime.cancelling import give_up, to_its_end
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues
@@ -65,7 +66,7 @@ class BrokerQueues:
     def closed(self) -> bool:
         return self._over.is_set()
 
-    def wake(self) -> None:
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
         """Call the listeners: a row in the store is to be carried to the broker. The broker's own messages need no
         wake."""
         for listener in self._listeners:

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from stepward.model.change_kinds import EVERYTHING, Kinds
+
 
 class Stored(Protocol):
     """A message as a queue returns it."""
@@ -114,8 +116,8 @@ class AppQueues(Protocol):
         """
         ...
 
-    def wake(self) -> None:
-        """Wake everything that waits for a message: something was put."""
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
+        """Wake everything that waits for a message of these kinds: something was put."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from stepward.transport.queues.contract import NO_EVENTS, AppQueues, Stored, Watching
 
 
@@ -42,8 +43,8 @@ class ForwardingQueues:
     ) -> None:
         await self.inner.bury(queue, dead_letters, events)
 
-    def wake(self) -> None:
-        self.inner.wake()
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
+        self.inner.wake(kinds)
 
     @property
     def closed(self) -> bool:

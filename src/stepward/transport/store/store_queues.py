@@ -10,6 +10,7 @@ from itertools import count
 from typing import Protocol
 
 from stepward.errors import StoreError, TransportError
+from stepward.model.change_kinds import EVERYTHING, Kinds, of_queue
 from stepward.runtime.cancelling import retrieve
 from stepward.transport.queues.contract import NO_EVENTS, Stored, Watching
 from stepward.transport.store.wakeups import Wakeups
@@ -92,8 +93,8 @@ class StoreQueues:
         self._asking: asyncio.Future[Collection[str]] | None = None
         """The query for non-empty queues that is running now."""
 
-    def wake(self) -> None:
-        self._wakeups.ring()
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
+        self._wakeups.ring(kinds)
 
     @property
     def closed(self) -> bool:
@@ -107,7 +108,7 @@ class StoreQueues:
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
         with self._reaching(queue):
             await self._messages.put(queue, bodies)
-        self._wakeups.ring()
+        self._wakeups.ring(of_queue(queue))
 
     async def take(self, queue: str, limit: int, lease: float) -> Sequence[Stored]:
         return await self._wait(queue, lambda: self._messages.take(queue, limit, lease))
@@ -122,7 +123,7 @@ class StoreQueues:
         """``put``, and ``settle`` of messages of the queue ``asked``, in one transaction."""
         with self._reaching(queue):
             await self._messages.answer(queue, bodies, asked, tokens)
-        self._wakeups.ring()
+        self._wakeups.ring(of_queue(queue))
 
     async def extend(self, queue: str, tokens: Sequence[int], lease: float) -> None:
         await self.renew(queue, tokens, lease)
@@ -163,7 +164,7 @@ class StoreQueues:
         """Move the messages of a queue to another."""
         with self._reaching(queue):
             await self._messages.adopt(queue, heir)
-        self._wakeups.ring()
+        self._wakeups.ring(of_queue(heir))
 
     async def close(self) -> None:
         """Close without closing the store, which its owner closes."""
@@ -174,14 +175,15 @@ class StoreQueues:
 
     async def _wait(self, queue: str, look: Callable[[], Awaitable[Sequence[Stored]]]) -> Sequence[Stored]:
         self._waited[queue] += 1
+        kind = of_queue(queue)
         try:
             while True:
-                rung = self._wakeups.rung
+                rung = self._wakeups.rung(kind)
                 with self._reaching(queue):
                     stored = await look()
                 if stored:
                     return stored
-                while not await self._wakeups.heard(rung) and not await self._is_filled(queue):
+                while not await self._wakeups.heard(kind, rung) and not await self._is_filled(queue):
                     pass
         finally:
             self._waited[queue] -= 1

@@ -8,6 +8,7 @@ from os.path import commonprefix
 import msgspec
 
 from stepward.events import Observers
+from stepward.model.change_kinds import EVERYTHING, Kinds
 from stepward.model.messages.requests import MessageRow, Request
 from stepward.payload import cause
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked
@@ -37,9 +38,9 @@ class StoreTransport:
         self._decoder: msgspec.json.Decoder[AgentMessage] = msgspec.json.Decoder(AgentMessage)
         self._listeners: dict[str, list[Revoked]] = {}
 
-    def wake(self) -> None:
-        """Wake all waiting calls: the store changed."""
-        self._queues.wake()
+    def wake(self, kinds: Kinds = EVERYTHING) -> None:
+        """Wake all calls that wait for messages of these kinds: the store changed."""
+        self._queues.wake(kinds)
 
     async def publish(self, queue: str, messages: Sequence[AgentMessage]) -> None:
         await self._queues.put(queue, self._bodies(messages))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from stepward.errors import StoreError
+from stepward.model.change_kinds import EVERYTHING, QUEUES, Kinds
 
 HINT_SECONDS = 0.02
 
@@ -17,28 +18,34 @@ class Wakeups:
     """
 
     def __init__(self, poll: float, hint: Callable[[], bool] | None) -> None:
-        self.rung = 0
-        """Incremented at each ring, so that none is missed between a look and the wait."""
+        self._rung = dict.fromkeys(QUEUES, 0)
+        """By kind, incremented at each ring, so that none is missed between a look and the wait."""
         self._poll = poll
         self._hint = hint
-        self._waiters: dict[asyncio.Future[bool], None] = {}
+        self._waiters: dict[asyncio.Future[bool], Kinds] = {}
         """In order of arrival, which is the order of waking."""
         self._timer: asyncio.TimerHandle | None = None
         self._polling: asyncio.TimerHandle | None = None
         """Shared by all waiting calls, so that one query serves them all."""
 
-    def ring(self) -> None:
-        """Wake all waiting calls."""
-        self.rung += 1
-        self._wake(is_ring=True)
+    def ring(self, kinds: Kinds = EVERYTHING) -> None:
+        """Wake all calls that wait for messages of these kinds."""
+        for kind in QUEUES:
+            if kind & kinds:
+                self._rung[kind] += 1
+        self._wake(kinds, is_ring=True)
 
-    async def heard(self, rung: int) -> bool:
-        """Wait for a ring after the ``rung``-th; False if there was none for ``poll`` seconds, or less."""
-        if self.rung != rung:
+    def rung(self, kind: Kinds) -> int:
+        """How often that kind was rung."""
+        return self._rung[kind]
+
+    async def heard(self, kind: Kinds, rung: int) -> bool:
+        """Wait for a ring of the kind after the ``rung``-th; False if there was none for ``poll`` seconds, or less."""
+        if self._rung[kind] != rung:
             return True
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[bool] = loop.create_future()
-        self._waiters[waiter] = None
+        self._waiters[waiter] = kind
         if self._polling is None:
             self._polling = loop.call_later(self._poll, self._poll_is_due)
         self._listen(loop)
@@ -51,12 +58,11 @@ class Wakeups:
 
     def _poll_is_due(self) -> None:
         self._polling = None
-        self._wake(is_ring=False)
+        self._wake(EVERYTHING, is_ring=False)
 
-    def _wake(self, *, is_ring: bool) -> None:
-        waiters, self._waiters = self._waiters, {}
-        for waiter in waiters:
-            if not waiter.done():
+    def _wake(self, kinds: Kinds, *, is_ring: bool) -> None:
+        for waiter, kind in self._waiters.items():
+            if kind & kinds and not waiter.done():
                 waiter.set_result(is_ring)
 
     def _rest(self) -> None:

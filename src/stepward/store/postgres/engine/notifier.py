@@ -11,6 +11,7 @@ import contextlib
 from typing import Any
 
 from stepward.errors import StepwardError
+from stepward.model.change_kinds import EVERYTHING, Kinds, received
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.error_translation import BROKEN, translated
@@ -29,22 +30,26 @@ class Notifier:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wanted = asyncio.Event()
+        self._kinds: Kinds = 0
+        """What the next notification is about."""
         self._notified = asyncio.Event()
+        self._received: Kinds = 0
         self._connection: Connection | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._own = 0
         """The server's process that we ring through ourselves."""
 
-    def ring(self) -> None:
+    def ring(self, kinds: Kinds = EVERYTHING) -> None:
         """Tell the others soon."""
+        self._kinds |= kinds
         self._wanted.set()
 
-    def changed(self) -> bool:
-        """Whether another process has notified since the last call, or may have while no notification could be
+    def changed(self) -> Kinds:
+        """What other processes have notified of since the last call, or may have while no notification could be
         received."""
-        heard = self._notified.is_set()
+        received, self._received = self._received, 0
         self._notified.clear()
-        return heard
+        return received
 
     async def stirred(self, every: float) -> None:
         await self._notified.wait()
@@ -82,7 +87,11 @@ class Notifier:
 
     def _hear(self, connection: Any, pid: int, channel: str, payload: object) -> None:
         if pid != self._own:
-            self._notified.set()
+            self._heard(_kinds(str(payload)))
+
+    def _heard(self, kinds: Kinds) -> None:
+        self._received |= kinds
+        self._notified.set()
 
     def _lost(self, connection: Any) -> None:
         # The loop that notifies finds out with its next notification, which is now.
@@ -107,27 +116,28 @@ class Notifier:
 
     async def _ring(self) -> None:
         self._wanted.clear()
+        kinds, self._kinds = self._kinds or EVERYTHING, 0
         try:
-            await self._rung()
+            await self._rung(kinds)
         except BaseException:
-            self._wanted.set()
+            self.ring(kinds)
             raise
 
-    async def _rung(self) -> None:
+    async def _rung(self, kinds: Kinds) -> None:
         if self._database.connector.pooled:
-            await self._database.others.read(self._notify)
+            await self._database.others.read(self._notify, kinds)
             return
         if self._connection is None or not self._connection.usable:
             await self._listen()
-            self._notified.set()
+            self._heard(EVERYTHING)
         if self._connection is not None:
-            await self._notify(self._connection)
+            await self._notify(self._connection, kinds)
 
-    async def _notify(self, connection: Connection) -> None:
+    async def _notify(self, connection: Connection, kinds: Kinds) -> None:
         """The server's clock comes with the answer: who only submits hears of it, too."""
         clock = self._database.clock
         sent = clock.read()
-        ((*_, shown),) = await connection.rows("host.notify", self._database.schema)
+        ((*_, shown),) = await connection.rows("host.notify", self._database.schema, str(kinds))
         clock.heard(shown, sent)
 
     async def _follow(self) -> None:
@@ -146,3 +156,7 @@ class Notifier:
         if connection is not None and not connection.raw.is_closed():
             connection.raw.remove_termination_listener(self._lost)
         return connection
+
+
+def _kinds(payload: str) -> Kinds:
+    return received(int(payload)) if payload.isdecimal() else EVERYTHING

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from stepward.model.change_kinds import of_queue
 from stepward.store.contract import StoredMessage
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
@@ -44,7 +45,7 @@ class PostgresMessages(MessageVerbs):
     ) -> None:
         texts, ends = [body for body, _ in bodies], [expires_at for _, expires_at in bodies]
         await self._lane.single(Connection.change, "messages.answer", texts, ends, queue, list(tokens), asked)
-        self._ring()
+        self._ring(of_queue(queue))
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         return await self._lane.read(self._read, queue, after, limit, reader)

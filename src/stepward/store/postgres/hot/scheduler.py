@@ -19,7 +19,7 @@ from stepward.store.postgres.hot.turn_statements import parts_of
 from stepward.store.rules.change_conflicts import Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.refusals import fenced
-from stepward.store.rules.turn_rows import concern_others
+from stepward.store.rules.turn_rows import kinds_of
 from stepward.store.verbs.actors.scheduler import (
     NOTHING_MISSED,
     UNFIT,
@@ -56,8 +56,8 @@ class PostgresScheduler(SchedulerVerbs):
 
     async def commit(self, instance: str, changes: Sequence[Change], renew: float | None) -> Committed:
         committed = await self._committed(TurnCommit(instance, changes, renew))
-        if concern_others(changes):
-            self._ring()
+        if kinds := kinds_of(changes):
+            self._ring(kinds)
         return committed
 
     async def _claim(self, wanted: ClaimRequest) -> tuple[list[History], Turns]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stepward.model.change_kinds import of_submissions
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState
@@ -52,7 +53,7 @@ class PostgresClient(ClientVerbs):
         if len(tasks) != 1:
             return await super().submit(tasks, plans)
         submitted = await self._submissions.write(NewTask(tasks[0], plans))
-        self._ring()
+        self._ring(of_submissions(tasks))
         return [submitted]
 
     async def _signal(self, asked: SignalAct) -> bool:

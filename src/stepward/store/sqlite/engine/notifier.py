@@ -11,7 +11,10 @@ import asyncio
 import logging
 import os
 from contextlib import suppress
+from functools import reduce
+from operator import or_
 
+from stepward.model.change_kinds import EVERYTHING, Kinds, received
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.wake_pipe_folder import MOST_PIPES, TooManyPipes, WakeFolder
@@ -25,7 +28,7 @@ LOOK_SECONDS = 0.1
 RETRY_SECONDS = 5.0
 """Seconds until a store object tries again to make its pipe."""
 MOST_BYTES = 4_096
-NOTIFICATION = b"\0"
+"""Most notifications that are read at once; of more it is not known what they are about."""
 
 
 class Notifier:
@@ -40,25 +43,32 @@ class Notifier:
         self._pipe: tuple[int, int] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stirred = asyncio.Event()
+        self._received: Kinds = 0
         self._resting: asyncio.TimerHandle | None = None
-        self._is_wanted = False
+        self._wanted: Kinds = 0
+        """What is to be sent at the end of the pause."""
         self._retry_at = float("-inf")
         """When the pipe may be tried again, by the loop's clock."""
         self._has_complained = False
 
-    def ring(self) -> None:
+    def ring(self, kinds: Kinds = EVERYTHING) -> None:
         """Notify the others: at once, or at the end of the pause since the last time."""
         if self._folder is None:
             return
         if self._resting is not None:
-            self._is_wanted = True
-        elif self._notified_any(self._folder):
+            self._wanted |= kinds
+        elif self._notified_any(self._folder, kinds):
             self._resting = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._rested)
 
     def ring_all(self) -> None:
         """Notify the others and this process: another connection of this object has committed."""
-        self._stirred.set()
+        self._heard(EVERYTHING)
         self.ring()
+
+    def received(self) -> Kinds:
+        """What the notifications since the last call were about."""
+        received, self._received = self._received, 0
+        return received
 
     async def stirred(self, every: float) -> None:
         """Wait for a notification, or for a while: ``every`` seconds where none can be received."""
@@ -85,18 +95,18 @@ class Notifier:
 
     def _rested(self) -> None:
         self._resting = None
-        if self._is_wanted:
-            self._is_wanted = False
-            self.ring()
+        wanted, self._wanted = self._wanted, 0
+        if wanted:
+            self.ring(wanted)
 
-    def _notified_any(self, folder: WakeFolder) -> bool:
+    def _notified_any(self, folder: WakeFolder, kinds: Kinds) -> bool:
         """Notify the others; whether there are any."""
         names = folder.names()
         for name in self._others.keys() - names:
             os.close(self._others.pop(name))
-        return sum(self._notify(folder, name) for name in names if name != self._name) > 0
+        return sum(self._notify(folder, name, kinds) for name in names if name != self._name) > 0
 
-    def _notify(self, folder: WakeFolder, name: str) -> bool:
+    def _notify(self, folder: WakeFolder, name: str, kinds: Kinds) -> bool:
         pipe = self._others.get(name)
         if pipe is None:
             pipe = folder.open_pipe(name) if len(self._others) < MOST_PIPES else None
@@ -104,7 +114,7 @@ class Notifier:
                 return False
             self._others[name] = pipe
         try:
-            os.write(pipe, NOTIFICATION)
+            os.write(pipe, bytes([kinds]))
         except BlockingIOError:  # it is full, so that its reader wakes anyway
             pass
         except OSError:
@@ -144,8 +154,15 @@ class Notifier:
             )
 
     def _receive(self, pipe: int) -> None:
+        sent = b""
         with suppress(OSError):
-            os.read(pipe, MOST_BYTES)
+            sent = os.read(pipe, MOST_BYTES)
+        # A pipe that was full has refused what came next.
+        kinds = EVERYTHING if len(sent) == MOST_BYTES else reduce(or_, map(received, set(sent)), 0)
+        self._heard(kinds or EVERYTHING)
+
+    def _heard(self, kinds: Kinds) -> None:
+        self._received |= kinds
         self._stirred.set()
 
     def _stop_listening(self) -> None:
@@ -163,5 +180,11 @@ class FileChanges:
     """Implements ``ChangeSource`` on a file: notifications of others, and the number of its last commit."""
 
     def __init__(self, database: Database, notifier: Notifier) -> None:
-        self.changed = database.changed
+        self._database = database
+        self._notifier = notifier
         self.stirred = notifier.stirred
+
+    def changed(self) -> Kinds:
+        """A commit of which no notification tells may be about everything."""
+        is_changed, kinds = self._database.changed(), self._notifier.received()
+        return kinds or (EVERYTHING if is_changed else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stepward.model.change_kinds import of_queue
 from stepward.store.contract import StoredMessage
 from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection, Row
@@ -33,7 +34,7 @@ class SqliteMessages(MessageVerbs):
         self, queue: str, bodies: Sequence[tuple[bytes, float | None]], asked: str, tokens: Sequence[int]
     ) -> None:
         await self._database.write(_answer, queue, bodies, asked, tokens)
-        self._ring()
+        self._ring(of_queue(queue))
 
     async def read(self, queue: str, after: int, limit: int, reader: str = "") -> list[StoredMessage]:
         values = (queue, after, limit, self.now())

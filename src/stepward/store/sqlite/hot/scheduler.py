@@ -17,8 +17,8 @@ from stepward.store.rules.change_conflicts import NOT_AS_READ, Missed
 from stepward.store.rules.fairness import Turns
 from stepward.store.rules.turn_rows import (
     answer_rows,
-    concern_others,
     held_tasks,
+    kinds_of,
     local_submissions,
     move_values,
     planned_rows,
@@ -87,8 +87,8 @@ class SqliteScheduler(SchedulerVerbs):
             committed = NOTHING_MISSED
         except UNFIT:
             committed = Committed(await self._database.write(_commit_each, turn, self._clock))
-        if concern_others(changes):
-            self._ring()
+        if kinds := kinds_of(changes):
+            self._ring(kinds)
         return committed
 
 

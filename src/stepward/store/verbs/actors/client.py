@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from stepward.model.change_kinds import INBOX, TASKS, of_submissions
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import InboxKind, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState
@@ -63,7 +64,7 @@ class ClientVerbs(CompletionVerbs):
 
     async def submit(self, tasks: Sequence[Task], plans: Plans = NO_PLANS) -> list[Submitted]:
         submitted = await self._transactions.write(new_tasks.submit, tasks, plans)
-        self._ring()
+        self._ring(of_submissions(tasks))
         return submitted
 
     async def submit_keyed(
@@ -110,7 +111,7 @@ class ClientVerbs(CompletionVerbs):
         post = Post(task=id, kind=InboxKind.SIGNAL, name=name, body=payload, sender=signal_id or "")
         asked = SignalAct(post, signal_id, actor, expected, reason)
         is_new = await self._signal(asked)
-        self._ring()
+        self._ring(INBOX | TASKS)
         return is_new
 
     async def _signal(self, asked: SignalAct) -> bool:

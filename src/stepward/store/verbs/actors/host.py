@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
+from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import FlowLimit
 from stepward.model.limits.slot_shares import SlotClaim, SlotLease
 from stepward.model.messages.signing import StoreIdentity
@@ -36,7 +37,7 @@ class HostVerbs(VerbPart):
         super().__init__(engine)
         self._engine = engine
 
-    def changed(self) -> bool:
+    def changed(self) -> Kinds:
         return self._engine.changes.changed()
 
     async def stirred(self, every: float) -> None:

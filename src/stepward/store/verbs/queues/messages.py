@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stepward.model.change_kinds import of_queue
 from stepward.store.contract import StoredMessage
 from stepward.store.rules.message_ranges import end_of_prefix, request_range
 from stepward.store.verbs import connection as ask
@@ -17,7 +18,7 @@ class MessageVerbs(VerbPart):
     async def put(self, queue: str, bodies: Sequence[tuple[bytes, float | None]]) -> None:
         if bodies:
             await self._transactions.batch(ask.change_each, "messages.put", bodies, queue)
-            self._ring()
+            self._ring(of_queue(queue))
 
     async def settle(self, queue: str, tokens: Sequence[int]) -> None:
         await self._transactions.batch(ask.change_each, "messages.delete", [(token,) for token in tokens], queue)
@@ -61,5 +62,5 @@ class MessageVerbs(VerbPart):
     async def adopt(self, queue: str, heir: str) -> int:
         count = await self._transactions.single(ask.change, "messages.adopt", queue, heir)
         if count:
-            self._ring()
+            self._ring(of_queue(heir))
         return count

@@ -6,9 +6,9 @@ on conflict (name, version) do update set
     plan = excluded.plan, events_to = excluded.events_to, registered_at = excluded.registered_at
 
 -- name: notify
--- Notifies the listeners that the store has changed, and returns the server's clock. The notification is a hint: it
+-- Notifies the listeners of what has changed in the store, and returns the server's clock. The notification is a hint: it
 -- waits for no disk and no standby.
-select pg_notify($1, ''), set_config('synchronous_commit', 'off', true), extract(epoch from clock_timestamp())::float8
+select pg_notify($1, $2), set_config('synchronous_commit', 'off', true), extract(epoch from clock_timestamp())::float8
 
 -- name: identity
 -- Returns the store's id and the key that signs its requests.
