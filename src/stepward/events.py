@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from stepward.model.alerts.alert_routing import AlertNews, AlertRoute
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from stepward.model.records import Alert
 from stepward.runtime.interrupts import pass_interrupt
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import stepward.running
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from tests.submission.test_refused import body
 from tests.submission.world import LEASE, World
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
-from stepward.model.change_kinds import REPLIES, REQUESTS
+from stepward.model.messages.change_kinds import REPLIES, REQUESTS
 from stepward.store.contract import StoredMessage
 from stepward.transport.store.store_queues import Messages, StoreQueues
 from tests.virtual import settle

@@ -1,4 +1,4 @@
-"""What was done to the application and when, for a run that breaks: a file beside the logs of its processes."""
+"""A journal of what was done to the application and when, for a run that breaks: a file beside the processes' logs."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ from stepward.host.readiness import Readiness
 from stepward.host.watchdog.hang_detection import Watchdog
 from stepward.host.watchdog.store_writes import Hangs
 from stepward.model.agents import Report
-from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import workflow_limit
+from stepward.model.messages.change_kinds import Kinds
 from stepward.model.records import Role
 from stepward.scheduler.intake import LocalSubmissions
 from stepward.scheduler.scheduler import Scheduler

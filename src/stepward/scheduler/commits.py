@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from stepward.clock import no_failpoint
 from stepward.errors import StoreUnavailable
 from stepward.events import Observers
-from stepward.model.change_kinds import INBOX, TASKS
 from stepward.model.failures import brief
+from stepward.model.messages.change_kinds import INBOX, TASKS
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS, TaskState
 from stepward.policies import grown

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from stepward.errors import StoreUnavailable
-from stepward.model.change_kinds import INBOX, TASKS, Kinds
 from stepward.model.limits.flow_limit import WORKFLOW, FlowLimit
+from stepward.model.messages.change_kinds import INBOX, TASKS, Kinds
 from stepward.model.records import InboxRow, Task
 from stepward.model.states import TaskState
 from stepward.scheduler.claiming import Claiming
@@ -73,7 +73,7 @@ class Intake:
         self.is_open = True
         """Whether free tasks are claimed."""
         self._hinted: Kinds = ITS_KINDS
-        """What the store may hold that is new."""
+        """The kinds of changes that the store may hold unread."""
         self.limited = frozenset[str]()
         """The workflows whose tasks need a permit, which they get when they are claimed."""
         self.set_limits(context.registry.limits())
@@ -109,7 +109,7 @@ class Intake:
     @property
     def has_more(self) -> bool:
         """Whether there is something to take in at once."""
-        return self.is_hinted or bool(self._rows) or len(self._local_submissions) > 0
+        return self._hinted != 0 or bool(self._rows) or len(self._local_submissions) > 0
 
     def next_look(self) -> float:
         """When the store is to be read at the latest."""

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from stepward.model.agents import AgentHealth
-from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import FlowLimit
+from stepward.model.messages.change_kinds import Kinds
 from stepward.scheduler.admission.agent_rooms import Rooms
 from stepward.scheduler.admission.fair_share import Room
 from stepward.scheduler.admission.windows import LOCAL_ROOM, Windows

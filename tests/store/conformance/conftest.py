@@ -62,13 +62,20 @@ async def _place(name: str, servers: Servers, folder: Path) -> AsyncIterator[Pla
         yield SchemaPlace(await servers.emptied(variety))
     else:
         path = f"{folder}/store.db"
-        yield MadePlace(_sqlite(path if variety == "file" else f"file:{path}?vfs=memdb"))
+        yield MadePlace(_sqlite(path)) if variety == "file" else MemoryPlace(_sqlite(f"file:{path}?vfs=memdb"))
 
 
 class PooledPlace(SchemaPlace):
     """The same through a pooler in transaction mode."""
 
     hears = False
+    notified = False
+
+
+class MemoryPlace(MadePlace):
+    """A place in memory: whoever waits looks whether anything was committed."""
+
+    notified = False
 
 
 def _sqlite(path: str) -> Maker:

@@ -49,6 +49,8 @@ class Place(Protocol):
     """The store's clock is the host's boot clock with an offset kept beside the rows."""
     hears: bool
     """A store is notified of other processes' changes, and does not only poll."""
+    notified: bool
+    """That notification says what they are about."""
     doomed: str
     """A statement that fails where ``cart`` holds a pen, and rolls back all of its transaction."""
     steps: str
@@ -68,6 +70,7 @@ class MadePlace:
     one_writer = True
     host_clock = True
     hears = True
+    notified = True
     doomed = "insert or rollback into cart values ('pen')"
     steps = "stepward_step"
 

@@ -39,6 +39,7 @@ class SchemaPlace(Place):
     one_writer = False
     host_clock = False
     hears = True
+    notified = True
     doomed = "insert into cart values ('pen')"
     steps = "stepward_shop.step"
 

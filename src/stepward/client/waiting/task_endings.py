@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from stepward.errors import StoreUnavailable
 from stepward.events import Hints
-from stepward.model.change_kinds import PROGRESS
+from stepward.model.messages.change_kinds import PROGRESS
 from stepward.model.records import Task
 from stepward.model.states import TASK_ENDS
 from stepward.store.contract import ClientStore

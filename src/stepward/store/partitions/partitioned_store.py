@@ -11,7 +11,7 @@ from typing import Any, cast
 from stepward.clock import Environment
 from stepward.errors import Refused
 from stepward.large_payloads import PayloadKeeper
-from stepward.model.change_kinds import Kinds
+from stepward.model.messages.change_kinds import Kinds
 from stepward.model.records import Task
 from stepward.payload.sealed import PayloadCodec
 from stepward.store.contract import (

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import astuple
 
-from stepward.model.change_kinds import (
+from stepward.model.messages.change_kinds import (
     EVERYTHING,
     MESSAGES,
     PROGRESS,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from stepward.store.contract import Transaction
 from stepward.store.search.dialect import SearchDialect
 from stepward.store.verbs.connection import VerbClock, VerbTransactions

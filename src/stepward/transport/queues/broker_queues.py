@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from stepward.errors import PayloadTooLarge, TransportError
 from stepward.events import Observers
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from stepward.runtime.cancelling import give_up, to_its_end
 from stepward.transport.broker.dead_letters import BrokerDeadLetter, Bury, dead_letter_message, dead_letters_queue
 from stepward.transport.broker.refused_queues import RefusedQueues

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 
 
 class Stored(Protocol):

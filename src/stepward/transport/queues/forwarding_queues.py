@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from stepward.transport.queues.contract import NO_EVENTS, AppQueues, Stored, Watching
 
 

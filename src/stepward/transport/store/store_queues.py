@@ -10,7 +10,7 @@ from itertools import count
 from typing import Protocol
 
 from stepward.errors import StoreError, TransportError
-from stepward.model.change_kinds import EVERYTHING, Kinds, of_queue
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds, of_queue
 from stepward.runtime.cancelling import retrieve
 from stepward.transport.queues.contract import NO_EVENTS, Stored, Watching
 from stepward.transport.store.wakeups import Wakeups

@@ -8,7 +8,7 @@ from os.path import commonprefix
 import msgspec
 
 from stepward.events import Observers
-from stepward.model.change_kinds import EVERYTHING, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds
 from stepward.model.messages.requests import MessageRow, Request
 from stepward.payload import cause
 from stepward.transport.contract import AgentMessage, Delivery, Lost, OnAnnouncement, Revoked

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from stepward.errors import StoreError
-from stepward.model.change_kinds import EVERYTHING, QUEUES, Kinds
+from stepward.model.messages.change_kinds import EVERYTHING, QUEUES, Kinds
 
 HINT_SECONDS = 0.02
 

@@ -11,7 +11,7 @@ import contextlib
 from typing import Any
 
 from stepward.errors import StepwardError
-from stepward.model.change_kinds import EVERYTHING, Kinds, received
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds, received
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database
 from stepward.store.postgres.engine.error_translation import BROKEN, translated
@@ -31,7 +31,7 @@ class Notifier:
         self._database = database
         self._wanted = asyncio.Event()
         self._kinds: Kinds = 0
-        """What the next notification is about."""
+        """The kinds of the next notification."""
         self._notified = asyncio.Event()
         self._received: Kinds = 0
         self._connection: Connection | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from stepward.model.change_kinds import of_queue
+from stepward.model.messages.change_kinds import of_queue
 from stepward.store.contract import StoredMessage
 from stepward.store.postgres.engine.connection import Connection
 from stepward.store.postgres.engine.database import Database

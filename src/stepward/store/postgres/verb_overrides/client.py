@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.change_kinds import of_submissions
+from stepward.model.messages.change_kinds import of_submissions
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import Step, Task
 from stepward.model.states import TaskState

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import reduce
 from operator import or_
 
-from stepward.model.change_kinds import EVERYTHING, Kinds, received
+from stepward.model.messages.change_kinds import EVERYTHING, Kinds, received
 from stepward.store.sqlite.engine.connection import is_memory
 from stepward.store.sqlite.engine.database import Database
 from stepward.store.sqlite.engine.wake_pipe_folder import MOST_PIPES, TooManyPipes, WakeFolder
@@ -46,7 +46,7 @@ class Notifier:
         self._received: Kinds = 0
         self._resting: asyncio.TimerHandle | None = None
         self._wanted: Kinds = 0
-        """What is to be sent at the end of the pause."""
+        """The kinds that are sent at the end of the pause."""
         self._retry_at = float("-inf")
         """When the pipe may be tried again, by the loop's clock."""
         self._has_complained = False
@@ -66,7 +66,7 @@ class Notifier:
         self.ring()
 
     def received(self) -> Kinds:
-        """What the notifications since the last call were about."""
+        """The kinds of the notifications since the last call."""
         received, self._received = self._received, 0
         return received
 
@@ -104,7 +104,11 @@ class Notifier:
         names = folder.names()
         for name in self._others.keys() - names:
             os.close(self._others.pop(name))
-        return sum(self._notify(folder, name, kinds) for name in names if name != self._name) > 0
+        is_any = False
+        for name in names:
+            if name != self._name and self._notify(folder, name, kinds):
+                is_any = True
+        return is_any
 
     def _notify(self, folder: WakeFolder, name: str, kinds: Kinds) -> bool:
         pipe = self._others.get(name)

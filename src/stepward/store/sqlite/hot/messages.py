@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stepward.model.change_kinds import of_queue
+from stepward.model.messages.change_kinds import of_queue
 from stepward.store.contract import StoredMessage
 from stepward.store.named_queries import load_queries
 from stepward.store.sqlite.engine.connection import Connection, Row

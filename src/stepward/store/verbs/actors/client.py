@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from stepward.model.change_kinds import INBOX, TASKS, of_submissions
+from stepward.model.messages.change_kinds import INBOX, TASKS, of_submissions
 from stepward.model.pipeline_plan import NO_PLANS, Plans
 from stepward.model.records import InboxKind, Step, Task, WorkflowRecord
 from stepward.model.states import TASK_ENDS, TaskState

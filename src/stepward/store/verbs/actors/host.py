@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import astuple
 
 from stepward.model.agents import NO_REPORTS, AgentStanding, Report
-from stepward.model.change_kinds import Kinds
 from stepward.model.limits.flow_limit import FlowLimit
 from stepward.model.limits.slot_shares import SlotClaim, SlotLease
+from stepward.model.messages.change_kinds import Kinds
 from stepward.model.messages.signing import StoreIdentity
 from stepward.model.records import Alert, InboxKind, Instance, Role, WorkflowRecord
 from stepward.model.schedule import Schedule

@@ -1,4 +1,4 @@
-"""What a notification between processes is about: each process looks only for what it may find."""
+"""The kinds of changes that a notification between processes names: each process looks only for its own."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ def of_queue(queue: str) -> Kinds:
 
 def of_submissions(tasks: Sequence[Task]) -> Kinds:
     """The kinds of new tasks, whose receipt may be an event in a queue."""
-    has_events = any(task.reply_to is not None or task.events_to is not None for task in tasks)
-    return TASKS | REPLIES | MESSAGES if has_events else TASKS
+    for task in tasks:
+        if task.reply_to is not None or task.events_to is not None:
+            return TASKS | REPLIES | MESSAGES
+    return TASKS
 
 
 def received(sent: int) -> Kinds:
