@@ -73,7 +73,7 @@ class PooledPlace(SchemaPlace):
 
 
 class MemoryPlace(MadePlace):
-    """A place in memory: whoever waits looks whether anything was committed."""
+    """A place in memory: a store that waits looks whether anything was committed."""
 
     notified = False
 
