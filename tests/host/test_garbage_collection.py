@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,18 @@ MOST_WALKED = 50_000
 """Objects that one pass walks over at most: some 10 ms."""
 
 
+IMPORTED = 600_000
+"""Objects that are there before a process is set up."""
+
+
 @pytest.fixture
-def tuned() -> None:
-    """The process as ``stepward run`` sets it up."""
+def tuned() -> Iterator[None]:
+    """The process as ``stepward run`` sets it up, after it imported much."""
+    imported: list[list[int]] = [[] for _ in range(IMPORTED)]
     gc.collect()
     tune_process()
+    yield
+    del imported
 
 
 def walked_by_each_pass() -> list[int]:
@@ -124,7 +132,6 @@ def test_a_frozen_object_is_freed_with_its_last_reference() -> None:
 
 
 @pytest.mark.skipif(COLLECTS_IN_STEPS, reason="CPython divides the pass by itself")
-@pytest.mark.usefixtures("tuned")
 def test_where_nothing_says_how_large_the_process_is_full_passes_stay_rare(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
