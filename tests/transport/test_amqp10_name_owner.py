@@ -143,19 +143,19 @@ class Start(NamedTuple):
     after: float = 0.0
 
 
-def claimed(broker: Broker, *starts: Start) -> dict[str, bool | BaseException]:
-    """What became of each process, by its id."""
+def claimed(broker: Broker, *starts: Start) -> dict[str, frozenset[str] | BaseException]:
+    """What became of each process, by its id: the claims by which its store has the name, or its error."""
     client_of_amqp10()
     from stepward.transport.amqp10.name_owner import claim
 
     link: Any = broker
 
-    async def begin(start: Start) -> bool:
+    async def begin(start: Start) -> frozenset[str]:
         await asyncio.sleep(start.after)
         async with asyncio.timeout(SECONDS_TO_CONNECT):
             return await claim(link, link, NAMES, start.store, start.ident, broker.random)
 
-    async def begin_all() -> list[bool | BaseException]:
+    async def begin_all() -> list[frozenset[str] | BaseException]:
         return await asyncio.gather(*map(begin, starts), return_exceptions=True)
 
     outcomes = in_virtual_time(begin_all())
@@ -167,12 +167,12 @@ def in_virtual_time(work: Coroutine[Any, Any, Outcome]) -> Outcome:
         return runner.run(work)
 
 
-def begun(outcomes: dict[str, bool | BaseException]) -> set[str]:
+def begun(outcomes: dict[str, frozenset[str] | BaseException]) -> set[str]:
     """The ids of the processes that were not refused; any other end than a refusal is an error."""
     for outcome in outcomes.values():
         if isinstance(outcome, BaseException) and not isinstance(outcome, SettingsError):
             raise outcome
-    return {ident for ident, outcome in outcomes.items() if isinstance(outcome, bool)}
+    return {ident for ident, outcome in outcomes.items() if isinstance(outcome, frozenset)}
 
 
 def starts_of(store: str, count: int, chance: Random, within: float) -> Sequence[Start]:
@@ -181,8 +181,8 @@ def starts_of(store: str, count: int, chance: Random, within: float) -> Sequence
 
 def test_a_name_that_is_free_is_claimed_once() -> None:
     broker = Broker()
-    assert claimed(broker, Start("one", "a")) == {"a": False}
-    assert claimed(broker, Start("one", "b")) == {"b": True}
+    assert claimed(broker, Start("one", "a")) == {"a": frozenset("a")}
+    assert claimed(broker, Start("one", "b")) == {"b": frozenset("a")}
     assert broker.messages == [Message("one", "a")]
 
 
@@ -195,8 +195,13 @@ def test_another_store_is_refused_though_the_broker_is_slow() -> None:
 
 def test_the_same_store_has_claimed_before_though_the_broker_is_slow() -> None:
     broker = Broker(Message("one", "b"), delay=0.3)
-    assert claimed(broker, Start("one", "a")) == {"a": True}
+    assert claimed(broker, Start("one", "a")) == {"a": frozenset("b")}
     assert broker.owners == {"one"}
+
+
+def test_what_was_asked_and_comes_back_with_a_broker_that_crashed_changes_no_claim() -> None:
+    broker = Broker(Message("one", "b", asks=True), Message("one", "b"))
+    assert claimed(broker, Start("one", "a")) == {"a": frozenset("b")}
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.01, 0.05])
@@ -232,7 +237,7 @@ def test_a_store_that_asked_first_and_is_gone_leaves_the_name_to_the_next() -> N
     assert "several ask for it; start again" in str(claimed(broker, Start("two", "b"))["b"])
     # The broker drops what was asked after its time to live.
     broker.messages.clear()
-    assert claimed(broker, Start("two", "c")) == {"c": False}
+    assert claimed(broker, Start("two", "c")) == {"c": frozenset("c")}
 
 
 def test_a_store_whose_claim_came_late_gives_the_name_back_to_one_that_took_it() -> None:

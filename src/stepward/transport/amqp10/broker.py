@@ -46,6 +46,8 @@ class Amqp10Broker:
         self._first: str | None = None
         """Of a partition, the first store of its application."""
         self._was_here = False
+        self._claims: dict[str, frozenset[str]] = {}
+        """The ids of the claims that the last connection found, by the root of the names."""
         self._link = Amqp10Connection(
             address,
             names,
@@ -126,12 +128,16 @@ class Amqp10Broker:
             self._lost(None)
 
     async def _claim(self, line: AmqpConnection, names: BrokerNames, store: str) -> bool:
+        """Claim a name; whether the broker still has the claim that the last connection found."""
         places = self._link.places
         if places.holds_locks:
             where = f"{places.name} at {self._link.shown}"
             return await claim_session(line, places.owner(names), names, store, where)
-        environment = self._environment
-        return await claim(self._link, line, names, store, environment.new_uid(), environment.random)
+        environment, before = self._environment, self._claims.get(names.root)
+        found = await claim(self._link, line, names, store, environment.new_uid(), environment.random)
+        self._claims[names.root] = found
+        # What a process asked and removed may come back with a broker that crashed: the claim itself tells.
+        return before is None or not found.isdisjoint(before)
 
     def _received(self, received: Received) -> None:
         received.accept()

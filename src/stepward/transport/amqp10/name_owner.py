@@ -35,8 +35,8 @@ PATIENCE_SECONDS = 6.0
 
 async def claim(
     link: Amqp10Connection, line: AmqpConnection, names: BrokerNames, store: str, ident: str, random: Random
-) -> bool:
-    """Claim the name for a store, and say whether it was claimed before.
+) -> frozenset[str]:
+    """Claim the name for a store; the ids of the messages by which it has the name.
 
     ``ident`` is drawn for this claim. Raises SettingsError if another store has the name, or AmqpFault.
     """
@@ -46,7 +46,7 @@ async def claim(
         await _Contest(queue, store, random).decide()
     owner = queue.claims.owner
     check_claim(f"{link.places.name} at {link.shown}", names, store, str(owner), f"queue {names.root}.store")
-    return not queue.claims.is_new
+    return frozenset(queue.claims.granted)
 
 
 class _Contest:
