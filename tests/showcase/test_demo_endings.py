@@ -57,7 +57,7 @@ async def test_a_failed_finding_is_printed_and_fails_the_demo(
     assert max(map(len, said.splitlines())) <= WIDTH
 
 
-async def test_a_hanging_demo_names_what_it_waited_for(
+async def test_a_hanging_demo_names_what_it_waited_for_last(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run(plot: Plot, folder: Path, teller: Teller, waits: Waits) -> list[Finding]:
@@ -70,8 +70,8 @@ async def test_a_hanging_demo_names_what_it_waited_for(
     monkeypatch.setattr(demo, "LONGEST_SECONDS", 0.05)
     assert await demo._demo(PLOT) == 1
     said = " ".join(capsys.readouterr().out.split())
-    assert "gave up after 0.05 s, waiting for order-0 to end" in said
-    assert said.endswith("order-4 to end, and 2 more")
+    assert "gave up after 0.05 s, waiting for order-6 to end" in said
+    assert said.endswith("order-2 to end, and 2 more")
 
 
 @pytest.mark.parametrize("error", [ProcessDied("agents-1 exited with 1, unasked"), FormRefused("form of order-01")])
