@@ -13,6 +13,8 @@ from servers.ports import free_port
 from servers.rabbitmq import RabbitServer
 from stepward.errors import QueueRefused, SettingsError, TransportError
 from stepward.model.messages.signing import Signer, StoreIdentity
+from stepward.transport.amqp10.protocol.connection import AmqpConnection
+from stepward.transport.amqp10.protocol.faults import AmqpFault
 from stepward.transport.contract import Transport
 from stepward.transport.queues.broker_queues import BrokerQueues
 from tests.transport.brokers import SERVERS, Heard, app_queues, brokered, new_app, opened
@@ -212,3 +214,26 @@ async def test_a_broker_that_lost_everything_is_noticed(server: Served, address:
             assert await lost is None
         await transport.publish(QUEUE, [request("a")])
         assert await tasks(transport, QUEUE) == ["a"]
+
+
+@pytest.mark.faults
+async def test_a_loss_is_noticed_though_the_connection_that_found_it_fails(
+    server: Served, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+    faults: list[AmqpFault] = []
+    opened_link = AmqpConnection.receiver
+
+    async def receiver(line: AmqpConnection, *given: Any, **named: Any) -> Any:
+        if named.get("is_topic") and faults:
+            raise faults.pop()
+        return await opened_link(line, *given, **named)
+
+    monkeypatch.setattr(AmqpConnection, "receiver", receiver)
+    async with brokered(address, app=new_app()) as transport:
+        transport.on_lost(lost.set_result)
+        faults.append(AmqpFault("the connection ends before its broadcasts"))
+        await asyncio.to_thread(server.wipe)
+        async with asyncio.timeout(BOUND):
+            assert await lost is None
+        assert faults == []

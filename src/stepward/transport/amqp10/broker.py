@@ -46,6 +46,8 @@ class Amqp10Broker:
         self._first: str | None = None
         """Of a partition, the first store of its application."""
         self._was_here = False
+        self._is_lost = False
+        """Whether the broker lost its messages and nothing was reported yet: a connection may fail meanwhile."""
         self._claims: dict[str, frozenset[str]] = {}
         """The ids of the claims that the last connection found, by the root of the names."""
         self._link = Amqp10Connection(
@@ -116,6 +118,7 @@ class Amqp10Broker:
     async def _listen(self, line: AmqpConnection) -> None:
         with self._link.reaching("the application's name"):
             was_claimed = await self._claim(line, self._names, self._store)
+            self._is_lost |= self._was_here and not was_claimed
             if self._first is not None:
                 await self._claim(line, self._names.whole, self._first)
         topic = self._link.places.topic(BROADCASTS)
@@ -123,8 +126,9 @@ class Amqp10Broker:
             with self._link.reaching("broadcasts"):
                 receiver = await line.receiver(topic, self._received, is_topic=True, is_settled=True)
             receiver.allow(BROADCAST_CREDIT)
-        is_lost, self._was_here = self._was_here and not was_claimed, True
-        if is_lost:
+        self._was_here = True
+        if self._is_lost:
+            self._is_lost = False
             self._lost(None)
 
     async def _claim(self, line: AmqpConnection, names: BrokerNames, store: str) -> bool:
